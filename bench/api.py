@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import batwatt as bw
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import seldom_collected, simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import seldom_collected, simulate
 from batwatt.schedulers.powercap import Powercap
 
 ROOT = Path(__file__).resolve().parents[1]

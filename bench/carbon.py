@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from apart import GIB, in_child, least, peak_bytes
 
-from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.optimum import plan
 
 PHASES = 6

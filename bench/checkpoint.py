@@ -20,11 +20,11 @@ from pathlib import Path
 
 from apart import GIB, in_child, least, peak_bytes
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, checkpoint_ends, plan, solve

@@ -20,7 +20,7 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt.api import comparison
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 from batwatt.units import DAY_S, HOUR_S
 
 JOBS = 10_000

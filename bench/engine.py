@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from apart import in_child, peak_bytes, verdict
 
+from batwatt.batsim.adapters import simulate
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload

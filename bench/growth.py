@@ -21,9 +21,9 @@ from typing import Any
 
 from apart import form, in_child
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
-from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 

@@ -22,11 +22,11 @@ from typing import Any
 
 from apart import GIB, form, in_child, peak_bytes
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 

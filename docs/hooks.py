@@ -20,11 +20,11 @@ from mkdocs.structure.pages import Page
 from typer.main import get_command
 
 from batwatt.cli.main import application
-from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS
+from batwatt.results.run_files import FILES
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS
-from batwatt.scheduling.options import bounds_of
+from batwatt.scheduling.base import bounds_of
 from batwatt.scheduling.registry import KINDS, describe, first_line
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,14 +10,13 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.protocol.phases import NotForPhasesError, reported_machines
+from batwatt.model.signal import SignalIntegral
+from batwatt.protocol.job_fields import NotForPhasesError, reported_machines
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.varcap import Varcap
-from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.base import AGE, WAIT_H, Scheduler, WaitHours
 from batwatt.scheduling.capacity import MachineOptions, machines_fed
-from batwatt.scheduling.options import AGE, WAIT_H, WaitHours
 
 RULES: Mapping[str, Mapping[str, Any]] = {
     "powercap": {"order": "smith", "backfilling": "easy", "response": "frugal"},

@@ -24,7 +24,7 @@ from batwatt.schedulers.varcap.queues import BucketQueue
 from batwatt.schedulers.varcap.scheduler import Parts, VaryingScheduler
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 from batwatt.units import EVEN_S
 
 Floats = NDArray[np.float64]

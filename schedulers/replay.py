@@ -12,14 +12,11 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.workload import RELEASE, START_S
-from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.cluster import Cluster
-from batwatt.scheduling.job_lengths import number_in
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.base import Job, Scheduler, SchedulerOptions
+from batwatt.scheduling.cluster import Cluster, outage
+from batwatt.scheduling.job import ManagedJob, number_in
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
-from batwatt.scheduling.transitions import outage
 from batwatt.units import LAG_S, REPORTED_S
 
 TO_THE_SECOND_S = 1.0

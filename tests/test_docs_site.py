@@ -12,8 +12,8 @@ import pytest
 import yaml
 from cli_commands import COMMANDS, LEAVES
 
-from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS
+from batwatt.results.run_files import FILES
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS
 from batwatt.scheduling.registry import describe

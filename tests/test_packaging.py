@@ -20,7 +20,7 @@ from batwatt import __version__
 from batwatt.cli.serve import DEFAULT_ENDPOINT
 from batwatt.errors import to_install
 from batwatt.schedulers import powercap  # noqa: F401  # registers its parts
-from batwatt.scheduling.options import EnvelopeOptions, parse_options
+from batwatt.scheduling.base import EnvelopeOptions, parse_options
 from batwatt.scheduling.registry import make
 
 yaml = pytest.importorskip("yaml")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pulp
 
-from batwatt.model.phases import ShiftJob
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import ShiftJob
 
 
 def least_carbon(jobs: Sequence[ShiftJob], deadlines_s: Sequence[float], cpus: int, integral: SignalIntegral) -> float:

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from batwatt.model.phases import Array, Phase, PhaseModel
-from batwatt.protocol.phases import phases_json
+from batwatt.model.work import Array, Phase, PhaseModel
+from batwatt.protocol.job_fields import phases_json
 from papers.carbon import tables
 from papers.carbon.measured import ABORT, END, Run, draw
 from papers.pages import number

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from batwatt.model.phases import Array
+from batwatt.model.work import Array
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS, Outcome
 from batwatt.units import HOUR_S

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from batwatt.model.phases import Array, Phase
+from batwatt.model.work import Array, Phase
 
 END, SUSPEND, ABORT = ENDS = ("end", "suspend", "abort")
 """The job has finished, was suspended with all of its work, or was killed: work since the last checkpoint is lost."""

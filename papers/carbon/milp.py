@@ -13,8 +13,8 @@ from typing import Any
 
 import pulp
 
-from batwatt.model.phases import PhaseModel
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import PhaseModel
 from batwatt.schedulers.carbon.optimum import ShiftPlan, TimeGrid, grid_of, plan_of
 
 

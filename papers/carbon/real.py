@@ -18,19 +18,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate as play
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate as play
 from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.machines import machines_platform
-from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.platform import machines_platform
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import RunCarbon, account
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import write_record
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.simulator import Outcome, ShiftOptions, simulate

@@ -19,9 +19,9 @@ import pandas as pd
 import batwatt as bw
 from batwatt.inputs.series.signal_csv import read_signal
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.machines import MachineSpec, machines_platform
-from batwatt.model.phases import ShiftJob, constant
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.platform import MachineSpec, machines_platform
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import ShiftJob, constant
 from batwatt.units import DAY_S, HOUR_S
 from papers.carbon import tables
 from papers.carbon.bound import least_carbon

@@ -26,8 +26,8 @@ import yaml
 
 from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
 from batwatt.schedulers.carbon.policies import Facts, StartWindow, immediate, oracle, suspend_resume

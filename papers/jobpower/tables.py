@@ -24,9 +24,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, pm100_like
 from batwatt.model.platform import Platform
@@ -35,7 +35,7 @@ from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results import style
 from batwatt.results.job_power import job_power_figures
-from batwatt.results.run_data import RunData
+from batwatt.results.run_files import RunData
 from batwatt.schedulers.jobpower import Jobpower
 from batwatt.units import HOUR_S
 from papers import pages

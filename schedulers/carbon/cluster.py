@@ -16,20 +16,18 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
-from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.platform import Platform
 from batwatt.model.series import MACHINES, Series, checked_capacity, least_around
+from batwatt.model.work import ShiftJob, constant
 from batwatt.model.workload import NO_WALLTIME
-from batwatt.protocol.phases import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
+from batwatt.protocol.job_fields import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
 from batwatt.schedulers.carbon.reservations import Preference
 from batwatt.scheduling.capacity import machines_fed
-from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.hosts import Hosts
-from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.scheduling.jobs import ManagedJob, Places
+from batwatt.scheduling.cluster import Transitions
+from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.job import JobLengths, ManagedJob, Places
 from batwatt.scheduling.lifecycle import Job
-from batwatt.scheduling.node_selection import First, NodeSelection
-from batwatt.scheduling.transitions import Transitions
+from batwatt.scheduling.orders import First, NodeSelection
 from batwatt.units import LAG_S
 
 Limits = tuple[Series, Series | None, int]

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from batwatt.model.phases import PhaseModel, ShiftJob, Steps
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import PhaseModel, ShiftJob, Steps
 from batwatt.units import PRECISION_S
 
 Interval = tuple[float, float]

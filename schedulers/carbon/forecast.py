@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.phases import Array, Steps
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Array, Steps
 from batwatt.units import DAY_S, HOUR_S, J_PER_KWH
 
 SMOOTH_S = 6 * HOUR_S

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from batwatt.errors import InputError
-from batwatt.model.phases import Array, PhaseModel, ShiftJob
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Array, PhaseModel, ShiftJob
 from batwatt.schedulers.carbon.execution import Execution, Interval, Segment
 from batwatt.schedulers.carbon.forecast import MOST_SLOTS, ahead, candidates, check_slots, emitted, first_least, weighed
 from batwatt.units import J_PER_KWH, PRECISION_S

@@ -11,9 +11,8 @@ import numpy as np
 
 from batwatt.checks import time_zone
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.clock import date_s_of
-from batwatt.model.phases import Array, Steps, constant
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral, date_s_of
+from batwatt.model.work import Array, Steps, constant
 from batwatt.schedulers.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import (
     NOISE,

@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.model.phases import Array
 from batwatt.model.series import Series, combined
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Array
 from batwatt.schedulers.carbon.execution import Execution, Segment, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import MOST_SLOTS, NOISE, check_slots, first_least
 from batwatt.schedulers.carbon.optimum import NoPlanError, plan

@@ -16,21 +16,19 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.signal_units import factor_to
+from batwatt.model.signal import SignalIntegral, factor_to
 from batwatt.model.workload import PIECE, SUSPENDED
-from batwatt.protocol.phases import NotForPhasesError
+from batwatt.protocol.job_fields import NotForPhasesError
 from batwatt.schedulers.carbon.cluster import CarbonCluster, PhaseCluster
 from batwatt.schedulers.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.schedulers.carbon.forecast import SignalForecast, weighed
 from batwatt.schedulers.carbon.policies import Facts, StartWindow, check_limits, is_short, policy_named, start_window
 from batwatt.schedulers.carbon.reservations import Placement, ReservationCalendar, SharedCluster
-from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.node_selection import NodeSelection
-from batwatt.scheduling.options import LIMIT, NODES, WAIT_H, PartChoice, SchedulerOptions, WaitHours
+from batwatt.scheduling.base import LIMIT, NODES, WAIT_H, Job, PartChoice, Scheduler, SchedulerOptions, WaitHours
+from batwatt.scheduling.cluster import outage
+from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.orders import NodeSelection
 from batwatt.scheduling.registry import make
-from batwatt.scheduling.transitions import outage
 from batwatt.units import HOUR_S, LAG_S
 
 

@@ -15,8 +15,8 @@ import pandas as pd
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.files import whole_set, write_json
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.results.csv_block import without_formulas_in
+from batwatt.model.signal import SignalIntegral
+from batwatt.results.run_files import without_formulas_in
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import weighed
 from batwatt.schedulers.carbon.optimum import NoPlanError

@@ -33,8 +33,8 @@ from batwatt.schedulers.checkpoint.sequence import (
 )
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.transitions import outage
+from batwatt.scheduling.cluster import outage
+from batwatt.scheduling.job import ManagedJob
 from batwatt.units import LAG_S
 
 

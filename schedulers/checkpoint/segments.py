@@ -17,21 +17,11 @@ from typing import Any, Literal
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.workload import (
-    CHECKPOINT,
-    CHECKPOINT_S,
-    CHECKPOINTED,
-    DEPENDS,
-    NO_WALLTIME,
-    RECOVERY,
-    RECOVERY_S,
-)
+from batwatt.model.workload import CHECKPOINT, CHECKPOINT_S, CHECKPOINTED, DEPENDS, NO_WALLTIME, RECOVERY, RECOVERY_S
 from batwatt.schedulers.checkpoint.period_plan import PeriodJob, State
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.hosts import Hosts
-from batwatt.scheduling.job_lengths import JobLengths, number_in
-from batwatt.scheduling.jobs import ManagedJob, Places
+from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.job import JobLengths, ManagedJob, Places, number_in
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.units import LAG_S
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
-from batwatt.model.job_power import JobPower
 from batwatt.model.platform import NOISE_W
-from batwatt.protocol.job_power import estimate_of, power_of
+from batwatt.model.workload import JobPower
+from batwatt.protocol.job_fields import estimate_of, power_of
 from batwatt.scheduling.registry import register
 
 MOST_SETS: Final = 5000

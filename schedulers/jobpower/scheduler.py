@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from batwatt.protocol.job_power import POWER_FIELDS, power_of
+from batwatt.protocol.job_fields import POWER_FIELDS, power_of
 from batwatt.schedulers.jobpower.power import (
     Candidate,
     Headroom,
@@ -25,13 +25,12 @@ from batwatt.schedulers.jobpower.power import (
     Submitted,
 )
 from batwatt.scheduling.backfilling import rule_of
-from batwatt.scheduling.base import Job
+from batwatt.scheduling.base import Job, PartChoice, PowerOptions
 from batwatt.scheduling.cluster import Cluster, Progress, Start
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import PartChoice, PowerOptions
+from batwatt.scheduling.job import ManagedJob
 from batwatt.scheduling.orders import Order
-from batwatt.scheduling.passes import Room, backfill
 from batwatt.scheduling.power import PowerScheduler
+from batwatt.scheduling.queue import Room, backfill
 from batwatt.scheduling.registry import make
 from batwatt.units import microseconds
 

@@ -14,7 +14,7 @@ from batwatt.checks import field_error, shown_json, validated
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import machine_of
-from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.base import SchedulerOptions
 from batwatt.units import REPORTED_S
 
 WEEK_S = 604_800.0

@@ -26,12 +26,10 @@ from batwatt.schedulers.multifactor.priority import (
     whole_minutes,
 )
 from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.cluster import Cluster, Start
-from batwatt.scheduling.job_lengths import JobLengths, request_s, text_in
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.cluster import Cluster, Start, outage
+from batwatt.scheduling.job import JobLengths, ManagedJob, request_s, text_in
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
-from batwatt.scheduling.transitions import outage
 from batwatt.units import LAG_S, REPORTED_S
 
 

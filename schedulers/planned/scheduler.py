@@ -20,10 +20,9 @@ from batwatt.schedulers.planned.problem import TICKS_PER_S, Kind, Problem
 from batwatt.schedulers.planned.search import PowerTimeline
 from batwatt.schedulers.powercap.responses import NoConfiguration, Response
 from batwatt.schedulers.powercap.scheduler import Powercap
-from batwatt.scheduling.cluster import Start
-from batwatt.scheduling.options import EnvelopeOptions
+from batwatt.scheduling.base import EnvelopeOptions
+from batwatt.scheduling.cluster import Start, outage
 from batwatt.scheduling.orders import Fcfs, Order
-from batwatt.scheduling.transitions import outage
 from batwatt.units import REPORTED_S
 
 Counts = tuple[tuple[int, ...], ...]

@@ -24,7 +24,7 @@ from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Host
 from batwatt.scheduling.cluster import Cluster
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 
 
 class Plan:

@@ -14,7 +14,7 @@ from operator import neg
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Host
 from batwatt.schedulers.powercap.plan import Plan, at_least, merged
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 from batwatt.scheduling.registry import register
 
 

@@ -21,10 +21,9 @@ from batwatt.protocol.workload4 import parse_profile
 from batwatt.schedulers.powercap.plan import Plan
 from batwatt.schedulers.powercap.responses import HighestFlopsLowestDeadline, NoConfiguration, Response
 from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
-from batwatt.scheduling.base import Job
-from batwatt.scheduling.foresight import EnvelopeForecast
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import EVENTS, EnvelopeOptions
+from batwatt.scheduling.base import EVENTS, EnvelopeOptions, Job
+from batwatt.scheduling.fleet import EnvelopeForecast
+from batwatt.scheduling.job import ManagedJob
 from batwatt.scheduling.orders import Order, Slowdown
 from batwatt.scheduling.power import FileInjector, Injector, PowerScheduler
 from batwatt.scheduling.registry import make

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from batwatt.model.reference import Categories
+from batwatt.model.work import Categories
 from batwatt.schedulers.riskaware.target_plan import OVER, RUNNING, TargetPlan, TargetSettings, Task
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
 from batwatt.units import LAG_S
 

@@ -13,17 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from batwatt.model.reference import Categories, Reference
 from batwatt.model.series import Series
+from batwatt.model.work import Categories, Reference
 from batwatt.model.workload import REMAINDER
 from batwatt.schedulers.riskaware.planners import FirstFitStrategy, MachinePlan, MachinePlanner, hand_over
-from batwatt.scheduling.base import Job
+from batwatt.scheduling.base import VICTIM, Job, PartChoice
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
+from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import VICTIM, PartChoice
+from batwatt.scheduling.job import ManagedJob
 from batwatt.scheduling.registry import find, make, register
-from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.units import LAG_S, REPORTED_S
 

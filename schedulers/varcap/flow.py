@@ -13,10 +13,8 @@ from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
 from batwatt.schedulers.varcap.machines import MappingPolicy
 from batwatt.schedulers.varcap.preemption import Preemptions
 from batwatt.schedulers.varcap.queues import Start
-from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.hosts import Hosts
-from batwatt.scheduling.job_lengths import JobLengths, number_in, request_s
-from batwatt.scheduling.jobs import ManagedJob, Places
+from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.job import JobLengths, ManagedJob, Places, number_in, request_s
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.run_times import RunTimes
 from batwatt.scheduling.victims import Victims
@@ -97,7 +95,7 @@ _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 
 
 class Assumptions(NamedTuple):
-    """What mappings assume of jobs: of run times nothing, the class (`longest_s` or `long_s`) or all, as `kind` says.
+    """Assumptions of mappings about jobs: of run times nothing, the class (`longest_s` or `long_s`) or all, as `kind` says.
 
     `exactly`: classes go by exact run times where orders and reservations go by requests. `dedicated`: no job shares a
     machine; else only those share none that need more cores than one has.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batwatt.model.series import Series
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.jobs import ManagedJob, Places
+from batwatt.scheduling.job import ManagedJob, Places
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.registry import register
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from batwatt.schedulers.varcap.queues import Bucket, Range, reservation
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.queue import Ages
 from batwatt.scheduling.registry import register

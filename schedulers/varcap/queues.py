@@ -16,12 +16,10 @@ from typing import Any, Final, final
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.jobs import ManagedJob, Places
+from batwatt.scheduling.job import ManagedJob, Places
 from batwatt.scheduling.orders import Order
-from batwatt.scheduling.passes import Room, backfill
-from batwatt.scheduling.queue import Ages
+from batwatt.scheduling.queue import Ages, Boxes, Room, backfill
 from batwatt.units import LAG_S
 
 Start = Callable[[ManagedJob, Places], None]

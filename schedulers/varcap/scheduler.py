@@ -23,16 +23,13 @@ from batwatt.schedulers.varcap.machines import Knowledge, MappingPolicy, Mapping
 from batwatt.schedulers.varcap.preemption import Preemption, Preemptions
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, SortedQueue, WaitingQueue
 from batwatt.scheduling.backfilling import rule_of
-from batwatt.scheduling.base import Job
+from batwatt.scheduling.base import AGE, NODES, VICTIM, Job, PartChoice
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
-from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.foresight import CapacityForecast, Foresight
-from batwatt.scheduling.jobs import ManagedJob, Places
-from batwatt.scheduling.node_selection import First, NodeSelection
-from batwatt.scheduling.options import AGE, NODES, VICTIM, PartChoice
-from batwatt.scheduling.orders import Fcfs, Order, Wfp
+from batwatt.scheduling.cluster import outage
+from batwatt.scheduling.fleet import CapacityForecast, Fleet, Foresight
+from batwatt.scheduling.job import ManagedJob, Places
+from batwatt.scheduling.orders import Fcfs, First, NodeSelection, Order, Wfp
 from batwatt.scheduling.registry import make, named
-from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, Resubmit, VictimRule, Victims
 from batwatt.units import HOUR_S, LAG_S
 
@@ -62,7 +59,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     @property
     @abstractmethod
     def assumptions(self) -> Assumptions:
-        """What the mapping assumes of jobs."""
+        """Assumptions of the mapping about jobs."""
 
     def without_requests(self) -> str:
         """See `Scheduler`."""

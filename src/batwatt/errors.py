@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 LISTED = 30
 """Most known names that an error lists."""
@@ -140,3 +142,38 @@ class DeadlockError(BatwattError):
 
 class PeerError(BatwattError):
     """The other process of a run died or went silent."""
+
+
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collected_remarks() -> Iterator[list[str]]:
+    """Yield a list of the remarks on inputs that the block reads, each once."""
+    remarks: list[str] = []
+    token = _collected.set(remarks)
+    try:
+        yield remarks
+    finally:
+        _collected.reset(token)
+
+
+def remark(log: logging.Logger, text: str, *values: object) -> None:
+    """Warn, and collect the warning."""
+    log.warning(text, *values)
+    collect(text % values)
+
+
+def tell_before_work() -> None:
+    """Write the warnings about inputs, which handlers keep for the end, before the work."""
+    for handler in logging.getLogger().handlers:
+        tell = getattr(handler, "tell", None)
+        if callable(tell):
+            tell()
+
+
+def collect(text: str) -> None:
+    """Add a remark to the list if remarks are collected."""
+    remarks = _collected.get()
+    if remarks is not None and text not in remarks:
+        remarks.append(text)

@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.checks import Between, checked_whole
-from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.inputs.platforms.host_choice import platform_of
@@ -26,8 +26,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.results.figures import Values, rounded
-from batwatt.results.run_data import digests_of
-from batwatt.results.writers import file_of
+from batwatt.results.run_files import digests_of, file_of
 from batwatt.run.resolve import prepare
 from batwatt.run.run import RunOutcome, perform, staging
 from batwatt.run.spec import RunSpec

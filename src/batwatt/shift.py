@@ -14,14 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError
-from batwatt.model.phases import ShiftJob, constant
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.work import run_times_s
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import ShiftJob, constant, run_times_s
 from batwatt.model.workload import Workload
 from batwatt.schedulers.carbon.forecast import SignalForecast
 from batwatt.schedulers.carbon.policies import Facts, by_class, is_short, policy_named
-from batwatt.scheduling.job_lengths import request_s
-from batwatt.scheduling.options import WAIT_H, WaitHours
+from batwatt.scheduling.base import WAIT_H, WaitHours
+from batwatt.scheduling.job import request_s
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
 
 _WHERE = "option 'shift'"

@@ -23,6 +23,8 @@ EVEN_S: Final = 1e-5
 """Most s of work that a job may lack that has caught up: several times the resolution of reported times."""
 LAG_S: Final = 1e-3
 """Times in s that differ by less may be one to a scheduler: Batsim reports them rounded, and later than planned."""
+TOO_LATE_S: Final = 1e24
+"""Bound of times in s: later ones have no text in Batsim's messages."""
 
 REFERENCE_SPEED: Final = "18.4Gf"
 """Speed of a core of generated machines, at which generated work has its nominal length: that of a Taurus server in its

@@ -13,9 +13,9 @@ import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.phases import constant
-from batwatt.results.columns import FILES
-from batwatt.results.read import jobs as read_jobs
+from batwatt.model.work import constant
+from batwatt.results.run_files import FILES
+from batwatt.results.run_files import jobs as read_jobs
 from batwatt.run.find_scheduler import scheduler_class
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.powercap import Powercap

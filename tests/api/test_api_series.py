@@ -12,7 +12,7 @@ import batwatt as bw
 from batwatt.api.series import signal_or
 from batwatt.errors import InputError
 from batwatt.inputs.series.on_clock import on_clock, series_on_clock
-from batwatt.model.clock import Clock, date_s_of
+from batwatt.model.signal import Clock, date_s_of
 
 DATES = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
 PRICES = [40.0 + 10.0 * (hour % 7) for hour in range(48)]

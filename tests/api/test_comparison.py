@@ -14,7 +14,7 @@ import pytest
 import batwatt as bw
 from batwatt.api.comparison import SYSTEMS, Case, compare
 from batwatt.errors import InputError
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.compared import summary_of
 

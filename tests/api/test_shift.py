@@ -8,7 +8,7 @@ from builders import one_by_one
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 30)

@@ -8,7 +8,7 @@ import pytest
 from cli_house import Done, House
 
 from batwatt.inputs.platforms.platform_text import machines_xml
-from batwatt.model.machines import SpeedMachineSpec
+from batwatt.model.platform import SpeedMachineSpec
 
 JOBS = "arrival_time,length,cpus,use\n0,1000,5,0.8\n0,1000,5,0.8\n600,2000,4,0.8\n"
 CAPACITY = "time_s,machines\n0,2\n300,1\n900,2\n"

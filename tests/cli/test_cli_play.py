@@ -12,7 +12,7 @@ import zmq
 from cli_house import JOBS, SMALL
 
 from batwatt import __version__
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 
 INPUTS = ("-p", SMALL, "-w", JOBS)
 LINKED = "from batwatt.__main__ import main; main()"

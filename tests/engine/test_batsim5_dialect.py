@@ -8,12 +8,12 @@ import pytest
 from files_of_tests import refusal
 from procset import ProcSet
 
-from batwatt.engine import events as ev
-from batwatt.engine.batsim5 import Dialect
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.wire import init_text
+from batwatt.batsim import events as ev
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.batsim.batsim5 import Dialect
+from batwatt.batsim.wire import init_text
 from batwatt.errors import ProtocolError
-from batwatt.protocol.batprotocol import converted, profile_of, split_profile, to_batsim4, to_batsim5
+from batwatt.protocol.conversion import converted, profile_of, split_profile, to_batsim4, to_batsim5
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.protocol.workload5 import FIELDS
 

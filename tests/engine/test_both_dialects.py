@@ -13,21 +13,21 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from test_pybatsim_schedulers import pybatsim_scheduler
 
-from batwatt.engine.batsim5 import Dialect
-from batwatt.engine.bs import Bs
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.batsim.batsim5 import Dialect
+from batwatt.batsim.batsim5_events import JSON_FLAG
+from batwatt.batsim.batsim5_schema import read_hello, read_reply, write_message
+from batwatt.batsim.bs import Bs
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
-from batwatt.engine.protocol5.engine import Engine5
-from batwatt.engine.protocol5.events import JSON_FLAG
-from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
+from batwatt.engine.server5 import Engine5
 from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.machines import MachineSpec, machines_platform
-from batwatt.model.phases import constant
+from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.protocol.batprotocol import to_batsim5
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import constant
+from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.events import batsim5_events, parse_events
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.carbon import Carbon

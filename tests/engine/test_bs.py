@@ -9,10 +9,10 @@ import pytest
 from batsim.batsim import Batsim, BatsimScheduler, Job
 from builders import job, machine, workload_of
 
-from batwatt.engine.bs import Bs
+from batwatt.batsim.bs import Bs
+from batwatt.batsim.events import Message, Reply
 from batwatt.engine.core import Engine
-from batwatt.engine.events import Message, Reply
-from batwatt.model.machines import MachineSpec, machines_platform
+from batwatt.model.platform import MachineSpec, machines_platform
 
 
 class Listener(BatsimScheduler):

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from batwatt.engine import events as ev
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim import events as ev
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
+from batwatt.model.platform import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import scheduler_class
 

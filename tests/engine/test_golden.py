@@ -7,9 +7,9 @@ import json
 import pytest
 from golden import Script, assert_same_files, by_date, dialogue, engine_of, scenarios
 
-from batwatt.engine.batsim4 import decode, read_reply, write_message
+from batwatt.batsim.batsim4 import decode, read_reply, write_message
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import write_record
 
 KINDS = ("golden", "findings", "own", "rules", "random")
 

@@ -9,7 +9,7 @@ import pytest
 import zmq
 from protocol5_talk import CALL, PROFILES, execute, frame, workload
 
-from batwatt.engine.protocol5.text import encode, number, read_hello, read_reply
+from batwatt.batsim.batsim5_schema import encode, number, read_hello, read_reply
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError
 from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.run.engine5 import run_engine5

@@ -7,9 +7,9 @@ import json
 import pytest
 from protocol5_talk import CALL, SPREAD, execute, frame, workload
 
-from batwatt.engine.protocol5.engine import Engine5
-from batwatt.engine.protocol5.events import Features
-from batwatt.engine.protocol5.text import read_reply, write_message
+from batwatt.batsim.batsim5_events import Features
+from batwatt.batsim.batsim5_schema import read_reply, write_message
+from batwatt.engine.server5 import Engine5
 from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
 from batwatt.model.platform import Host, Platform, PState
 

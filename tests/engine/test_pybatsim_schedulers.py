@@ -19,12 +19,12 @@ from builders import job, workload_of
 from golden import assert_same_files, engine_of, rows_of, scenarios
 
 import batwatt as bw
+from batwatt.batsim.adapters import serve, simulate
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import serve, simulate
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
-from batwatt.model.machines import MachineSpec, machines_platform
-from batwatt.results.writers import write_record
+from batwatt.model.platform import MachineSpec, machines_platform
+from batwatt.results.run_files import write_record
 from batwatt.run.find_scheduler import make_scheduler
 
 CLASSES = {"easyBackfill": "EasyBackfill", "fillerSched": "FillerSched"}

@@ -8,8 +8,8 @@ import pytest
 from builders import ASLEEP_FAST, job, machine
 from scripted import Scripted, execute, kill, pstate, query, rows, run
 
-from batwatt.engine.requests import Requests
-from batwatt.engine.sharing import fair_rates
+from batwatt.batsim.events import Requests
+from batwatt.engine.runs import fair_rates
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.hostset import HostSet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from batwatt.batsim.events import JobSubmitted, Notified, RejectJob, Reply
 from batwatt.engine.core import Engine
-from batwatt.engine.events import JobSubmitted, Notified, RejectJob, Reply
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import merged
 from batwatt.protocol.workload4 import parse_workload

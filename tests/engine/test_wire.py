@@ -9,14 +9,13 @@ import threading
 import pytest
 import zmq
 
-from batwatt.engine import wire
-from batwatt.engine.batsim4 import read_message, read_reply, write_message
-from batwatt.engine.bs import Bs
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim import wire
+from batwatt.batsim.adapters import serve
+from batwatt.batsim.batsim4 import EngineConfig, read_message, read_reply, write_message
+from batwatt.batsim.bs import Bs
+from batwatt.batsim.events import Message, Reply
+from batwatt.batsim.wire import SchedulerSocket
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import serve
-from batwatt.engine.events import Message, Reply
-from batwatt.engine.wire import SchedulerSocket
 from batwatt.errors import BatwattError, PeerError, ProtocolError
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.protocol.workload4 import parse_workload

@@ -20,7 +20,7 @@ from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim5_files import converted_file, read_events5, read_workload5
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
-from batwatt.protocol.batprotocol import to_batsim5
+from batwatt.protocol.conversion import to_batsim5
 from batwatt.schedulers.checkpoint.files import read_instance
 
 from .hostile import octets, tree

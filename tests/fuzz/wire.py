@@ -15,19 +15,19 @@ from typing import Any
 from golden import Script, dialogue, engine_of, scenarios
 from golden5 import Recording, names
 
+from batwatt.batsim import batsim4
+from batwatt.batsim import batsim5_schema as batsim5
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.batsim.wire import LENGTH, EngineSocket, EngineSocket5, SchedulerSocket
 from batwatt.cli.batsim import RequestedFeatures
-from batwatt.engine import batsim4
-from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.protocol5 import text as batsim5
-from batwatt.engine.protocol5.engine import Engine5
-from batwatt.engine.wire import LENGTH, EngineSocket, EngineSocket5, SchedulerSocket
+from batwatt.engine.server5 import Engine5
 from batwatt.errors import PeerError
 from batwatt.inputs.platforms.platform_xml import read_platform, read_platform5
 from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.protocol.batprotocol import to_batsim5
+from batwatt.model.signal import SignalIntegral
+from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import blaming, make_scheduler
 
@@ -119,7 +119,7 @@ def answered(engine: Any, socket: Any) -> None:
 
 def serve(rng: Random, platform: Any, link: Served, greet: Callable[[Any, Served], None]) -> None:
     """Serve the other end of a link with one of our schedulers."""
-    from batwatt.engine.bs import Bs
+    from batwatt.batsim.bs import Bs
 
     name, options = rng.choice(SCHEDULERS)
     scheduler = make_scheduler(name, options | ({"platform": platform} if "envelope" in options else {}))

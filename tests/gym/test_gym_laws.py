@@ -18,8 +18,8 @@ pytest.importorskip("gymnasium")
 import gymnasium
 from gymnasium.utils.env_checker import check_env
 
+from batwatt.batsim.adapters import simulate
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.gym import ENVIRONMENT, OBSERVATIONS, REWARDS, BatwattEnv
 from batwatt.model.series import Series
 from batwatt.schedulers.easy import Easy

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.record import Record
 from batwatt.model.series import Series

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 import batwatt as bw
-from batwatt.model.machines import MachineSpec, machines_platform
+from batwatt.model.platform import MachineSpec, machines_platform
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, JOB = ROOT / "workloads" / "carbon" / "jobs.csv", ROOT / "workloads" / "carbon" / "job.json"

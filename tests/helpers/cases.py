@@ -10,10 +10,9 @@ from builders import envelope, machine, workload_of
 from hypothesis import strategies as st
 from laws import COMPLETED, Case, Job, Observed, Victim
 
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.model.platform import Host, Platform, PState
+from batwatt.model.platform import Host, MachineSpec, Platform, PState, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower

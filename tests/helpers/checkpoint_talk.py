@@ -8,7 +8,7 @@ from builders import played
 from by_hand import capacity_of, job_row, series_of
 
 from batwatt.model.hostset import from_text, ids
-from batwatt.model.machines import MachineSpec, machines_platform
+from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.schedulers.checkpoint import Checkpoint
 
 ID, CORES, STATE, START, END, HOSTS, META = 0, 4, 7, 8, 10, 14, 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import machine
 
 from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
 

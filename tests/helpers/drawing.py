@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.record import Record
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.figures import Values
 from batwatt.results.job_power import job_power_figures
-from batwatt.results.run_data import RunData
+from batwatt.results.run_files import RunData
 from batwatt.schedulers.jobpower import Jobpower
 
 IDLE_W, FULL_W = 100.0, 300.0

@@ -16,7 +16,7 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload

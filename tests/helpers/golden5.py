@@ -12,8 +12,8 @@ from pathlib import Path
 
 import golden
 
-from batwatt.engine.protocol5.engine import Engine5
-from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
+from batwatt.batsim.batsim5_schema import read_hello, read_reply, write_message
+from batwatt.engine.server5 import Engine5
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import read_platform5
 from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from batwatt.engine.batsim4 import read_message, read_reply, write_message, write_reply
-from batwatt.engine.events import CallMeLater, JobCompleted, JobKilled, RequestedCall, ResourceStateChanged
+from batwatt.batsim.batsim4 import read_message, read_reply, write_message, write_reply
+from batwatt.batsim.events import CallMeLater, JobCompleted, JobKilled, RequestedCall, ResourceStateChanged
 from batwatt.model.hostset import HostSet
 
 

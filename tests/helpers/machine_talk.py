@@ -9,7 +9,7 @@ import numpy as np
 from by_hand import options_of
 
 from batwatt.schedulers.riskaware.planners import MachinePlan, MachinePlanner, Targets, TargetSettings
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 
 
 def machine_job(number: int, release_s: float, length_s: float, run_s: float, cores: int) -> ManagedJob:

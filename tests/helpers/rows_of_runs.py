@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from batwatt.model.series import Series
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 from batwatt.model.workload import MIGRATED, Workload
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
 from batwatt.results.metrics import measured
+from batwatt.results.run_files import JOBS, KILLED, SUCCESSFUL
 
 HEADER = ",".join(column.name for column in JOBS) + "\n"
 REFERENCE = 1e9

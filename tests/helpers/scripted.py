@@ -5,9 +5,9 @@ from __future__ import annotations
 from batsim.batsim import BatsimScheduler
 from builders import machine, workload_of
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.hostset import HostSet
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from batwatt.model.platform import MachinePower
 from batwatt.model.series import Series
-from batwatt.model.site import MachinePower
 from batwatt.report.cases import ComparedCases, measures_of
 from batwatt.results.compared import CaseFacts
 from batwatt.results.power import PowerTrace

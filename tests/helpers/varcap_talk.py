@@ -9,7 +9,7 @@ from builders import played
 from by_hand import blocks_of, capacity_of, job_row, options_of, series_of
 
 from batwatt.model.hostset import from_text, ids
-from batwatt.model.machines import MachineSpec, machines_platform
+from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.record import Record
 from batwatt.model.workload import MIGRATED
 from batwatt.schedulers.varcap import Varcap

@@ -15,19 +15,18 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scripted import Scripted
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads import phase_workload as module
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.hostset import HostSet
-from batwatt.model.machines import machines_platform
-from batwatt.model.phases import Phase, PhaseModel, ShiftJob
-from batwatt.protocol.numbers import wire_floats
-from batwatt.protocol.phases import (
+from batwatt.model.platform import machines_platform
+from batwatt.model.work import Phase, PhaseModel, ShiftJob
+from batwatt.protocol.job_fields import (
     MOST_PHASES,
     PhaseMachines,
     model_of,
@@ -35,6 +34,7 @@ from batwatt.protocol.phases import (
     reported_machines,
     reported_model,
 )
+from batwatt.protocol.numbers import wire_floats
 from batwatt.protocol.workload4 import parse_workload
 
 ROOT = Path(__file__).resolve().parents[2]

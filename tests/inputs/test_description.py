@@ -14,7 +14,7 @@ from batwatt.inputs.load import Needs, load
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec
+from batwatt.model.platform import MachineSpec, SpeedMachineSpec
 from batwatt.model.series import Series
 from batwatt.run.find_scheduler import scheduler_class
 from batwatt.run.resolve import needs_of

@@ -19,8 +19,7 @@ from batwatt.inputs.platforms.platform_gen import (
 )
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.model.platform import Platform, PState, Sleep
+from batwatt.model.platform import MachineSpec, Platform, PState, Sleep, SpeedMachineSpec, machines_platform
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = ROOT / "platforms"

@@ -20,7 +20,7 @@ from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_tex
 from batwatt.inputs.workloads.pm100_like import LEAST_W, MOST_W, QUARTILES_W, TIME_SPREAD, WIDTHS, Pm100Like, pm100_like
 from batwatt.inputs.workloads.varcap_like import SYSTEMS, VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-from batwatt.protocol.job_power import power_of
+from batwatt.protocol.job_fields import power_of
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import REFERENCE_SPEED, speed_flops
 

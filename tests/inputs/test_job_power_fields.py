@@ -10,8 +10,8 @@ from drawing import carried_out
 from files_of_tests import refusal
 
 from batwatt.inputs.workloads.batsim_files import read_workload
-from batwatt.model.job_power import JobPower
-from batwatt.protocol.job_power import estimate_of, power_of
+from batwatt.model.workload import JobPower
+from batwatt.protocol.job_fields import estimate_of, power_of
 
 ESTIMATES = {
     "nb_res": 4,

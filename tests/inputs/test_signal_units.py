@@ -6,7 +6,7 @@ import pytest
 from files_of_tests import refusal, written
 
 from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.model.signal_units import declared_unit, kind_in, unit_in
+from batwatt.model.signal import declared_unit, kind_in, unit_in
 from batwatt.study.yaml_model import MAX_VALUES, Declared, parse_declared
 
 

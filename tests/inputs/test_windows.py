@@ -20,7 +20,7 @@ from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.window import window_workload, workload_json
 from batwatt.inputs.workloads.google_like import to_text
-from batwatt.model.clock import date_s_of, date_text
+from batwatt.model.signal import date_s_of, date_text
 from batwatt.protocol.workload4 import parse_workload
 
 TRACE = [

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel, ShiftJob, constant
 from batwatt.schedulers.carbon.optimum import plan
 from papers.carbon import fit, real, rolling, solver, study, tables
 from papers.carbon.bound import least_carbon

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.model.phases import constant
+from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob
 from papers.carbon import gaia
 

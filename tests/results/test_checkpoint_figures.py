@@ -8,11 +8,11 @@ import pytest
 from rows_of_runs import job, killed, moved, ran, refused, workload
 
 import batwatt as bw
-from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import MachineSpec
 from batwatt.model.series import Series
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.results.classes import classes_of
-from batwatt.results.columns import KILLED, SUCCESSFUL
+from batwatt.results.run_files import KILLED, SUCCESSFUL
 from batwatt.results.yields import yields_of
 
 

@@ -15,10 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from batwatt.results.columns import Column
-from batwatt.results.csv_block import MOST, as_read, block_of, formulas, without_formulas, without_formulas_in
+from batwatt.results.run_files import (
+    MOST,
+    Column,
+    as_read,
+    block_of,
+    formulas,
+    without_formulas,
+    without_formulas_in,
+    write_columns,
+    write_rows,
+)
 from batwatt.results.tables import TableColumn, tables
-from batwatt.results.writers import write_columns, write_rows
 
 ties = st.integers(-(2**40), 2**40).map(lambda half: half / 2**7)
 numbers = st.one_of(

@@ -10,12 +10,12 @@ import pytest
 from rows_of_runs import job, killed, moved, ran, refused, workload
 
 from batwatt.errors import InputError
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 from batwatt.model.workload import REMAINDER, WINDOW_OVER
-from batwatt.results import read
+from batwatt.results import run_files
 from batwatt.results.classes import EDGES_H, classes_of, write_classes
-from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.figures import METRICS, rounded
+from batwatt.results.run_files import KILLED, SUCCESSFUL
 from batwatt.results.summary import summary, table_text
 
 NAMES = [metric.name for metric in METRICS]
@@ -271,7 +271,7 @@ def test_classes_by_hand(measured, tmp_path):
         figures = [value / unit if value else value for value, unit in zip(expected, units, strict=True)]
         assert [row[name] for name in names] == [None if one is None else pytest.approx(one) for one in figures], row
     write_classes(tmp_path / "r", run_table)
-    frame = read.table(tmp_path / "r", "classes")
+    frame = run_files.table(tmp_path / "r", "classes")
     assert frame["terminations"].tolist() == [0, 2, 1, 0, 0, 0, 0]
     assert frame["to_h"].tolist()[-1] == math.inf and math.isnan(frame["mean_wait_s"][2])
 

@@ -13,9 +13,9 @@ from tables_of_systems import jobs_of
 
 import batwatt as bw
 from batwatt.api.comparison import Case, compare
-from batwatt.gym.columns import REWARDS
+from batwatt.gym.simulation import REWARDS
 from batwatt.report.glossary import CAMPAIGN_TERMS, TERMS
-from batwatt.results import columns
+from batwatt.results import run_files
 from batwatt.results.compared import COMPARED, NOT_MEASURED
 from batwatt.results.figures import FIGURES, METRICS
 from batwatt.results.groups import groups_of, known_groupings, union_of
@@ -43,7 +43,7 @@ def several(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
 def test_no_name_has_two_meanings():
     pairs = [(figure.name, figure.meaning) for figure in FIGURES.values()]
     # Batsim's files have Batsim's names: the glossary says where they differ
-    ours = [column for stem in ("power", "classes") for column in columns.FILES[stem]]
+    ours = [column for stem in ("power", "classes") for column in run_files.FILES[stem]]
     of_runs = {figure.name for figure in METRICS}
     pairs += [(column.name, column.meaning) for column in ours if column.name in of_runs]
     assert several(pairs) == {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.results import read
+from batwatt.results import run_files
 from batwatt.results.power import PowerTrace, compare, power_series, step_bounds, write_power
 from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
 
@@ -112,7 +112,7 @@ def test_power_file(tmp_path):
         "15.000000,20.000000,",
         "30.000000,20.000000,",
     ]
-    assert read.table(tmp_path / "r", "power")["cap_w"].isna().all()
+    assert run_files.table(tmp_path / "r", "power")["cap_w"].isna().all()
 
 
 numbers = st.integers(0, 4000).map(float)

@@ -18,10 +18,9 @@ from files_of_tests import refusal
 
 from batwatt import files
 from batwatt.model.workload import Job, Workload
-from batwatt.results import read, run_data
-from batwatt.results.columns import JOBS
+from batwatt.results import run_files
 from batwatt.results.origins import Origins, origins_of
-from batwatt.results.writers import write_rows
+from batwatt.results.run_files import JOBS, write_rows
 
 HEADER = ",".join(column.name for column in JOBS)
 ROW = '1,w0,p,0.000000,1,-1.000000,1,COMPLETED_SUCCESSFULLY,0.0,5.0,5.0,0.0,5.0,1.0,0,-1.000000,""'
@@ -37,14 +36,14 @@ ROW = '1,w0,p,0.000000,1,-1.000000,1,COMPLETED_SUCCESSFULLY,0.0,5.0,5.0,0.0,5.0,
 )
 def test_jobs_with_more_fields_than_columns(tmp_path, rows, line):
     (tmp_path / "r_jobs.csv").write_text("\n".join([HEADER, *rows]) + "\n")
-    assert f"r_jobs.csv: {line}; run the simulation again" in refusal(read.jobs, tmp_path / "r")
+    assert f"r_jobs.csv: {line}; run the simulation again" in refusal(run_files.jobs, tmp_path / "r")
 
 
 def test_ids_that_are_formulas(tmp_path):
     names = ["=1+1", "'=1", "-1", "@a,b", "'a"]
     rows = [[name, "w0", "+p", 0, 1, -1, 1, "x", 0, 5, 5, 0, 5, 1, 0, -1, "=metadata"] for name in names]
     write_rows(tmp_path / "r_jobs.csv", JOBS, rows)
-    jobs = read.jobs(tmp_path / "r")
+    jobs = run_files.jobs(tmp_path / "r")
     assert jobs["job_id"].tolist() == names
     assert (jobs["profile"][0], jobs["metadata"][0]) == ("+p", "=metadata")
     assert (tmp_path / "r_jobs.csv").read_text().splitlines()[1].startswith("'=1+1,w0,'+p,")
@@ -52,7 +51,7 @@ def test_ids_that_are_formulas(tmp_path):
 
 def test_more_columns_in_the_header_are_left_alone(tmp_path):
     (tmp_path / "r_jobs.csv").write_text(f"{HEADER},more\n{ROW},x\n")
-    assert read.jobs(tmp_path / "r")["profile"].tolist() == ["p"]
+    assert run_files.jobs(tmp_path / "r")["profile"].tolist() == ["p"]
 
 
 def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]) -> Origins:
@@ -196,7 +195,7 @@ def test_metrics_hash_each_file_of_the_run_once(house, monkeypatch):
         hashed.append(path)
         return files.digest_of(path)
 
-    monkeypatch.setattr(run_data, "digest_of", digest_of)
+    monkeypatch.setattr(run_files, "digest_of", digest_of)
     assert house.batwatt("metrics", house.out / "x", "-w", WORKLOAD, "-p", SMALL).code == 0
     names = set(json.loads(house.file("x_metadata.json"))["files"])
     assert sorted(path.name for path in hashed if path.parent == house.out) == sorted(f"x_{name}" for name in names)

@@ -9,8 +9,7 @@ import golden5
 import pytest
 
 from batwatt.errors import PeerError
-from batwatt.results.read import consumed_energy, jobs, pstate_changes
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import consumed_energy, jobs, pstate_changes, write_record
 from batwatt.run.batsim5_files import map_files
 
 ALL = ("jobs.csv", "consumed_energy.csv", "pstate_changes.csv", "machine_states.csv", "schedule.json")

@@ -16,7 +16,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import Needs, RunInputs, _windowed, load
 from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import MachineSpec
 from batwatt.model.series import Series
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec

@@ -16,11 +16,11 @@ from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec
-from batwatt.model.phases import constant
-from batwatt.model.window import Window
+from batwatt.model.platform import MachineSpec, SpeedMachineSpec
+from batwatt.model.signal import Window
+from batwatt.model.work import constant
 from batwatt.model.workload import NO_WALLTIME
-from batwatt.results import read
+from batwatt.results import run_files
 from batwatt.run.find_scheduler import our_names
 from batwatt.run.resolve import prepare
 from batwatt.run.run import run, write_results
@@ -122,7 +122,7 @@ def test_names_that_are_odd_in_csv(tmp_path, name):
     (tmp_path / "p.xml").write_text(machines_xml(MachineSpec(2, 2)))
     spec = RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "powercap", {}, tmp_path / "out" / "x")
     agree(spec)
-    assert set(read.jobs(tmp_path / "out" / "x")["job_id"]) == {"plain", name}
+    assert set(run_files.jobs(tmp_path / "out" / "x")["job_id"]) == {"plain", name}
 
 
 def test_carbon(tmp_path):

@@ -8,7 +8,7 @@ from builders import one_by_one
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.model.site import MachinePower
+from batwatt.model.platform import MachinePower
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

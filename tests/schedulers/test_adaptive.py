@@ -9,9 +9,9 @@ from builders import machine, one_by_one
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.machines import machines_platform
-from batwatt.model.phases import constant
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.platform import machines_platform
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import constant
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.carbon.execution import ShiftJob
 

@@ -11,8 +11,8 @@ import pytest
 from builders import job
 
 from batwatt.inputs.description import Inputs
-from batwatt.model.machines import MachineSpec
-from batwatt.model.window import Window
+from batwatt.model.platform import MachineSpec
+from batwatt.model.signal import Window
 from batwatt.results.figures import rounded
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec

@@ -54,12 +54,12 @@ from laws import (
 )
 from links import Race, ThroughText
 
-from batwatt.model.machines import STANDSTILL
+from batwatt.model.platform import STANDSTILL
 from batwatt.model.record import JobRow
 from batwatt.model.series import Series
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.protocol.events import envelope_events
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import write_record
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.checkpoint.segments import UNFIT
 from batwatt.schedulers.riskaware import Riskaware

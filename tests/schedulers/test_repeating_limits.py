@@ -11,7 +11,7 @@ from builders import machine
 import batwatt as bw
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

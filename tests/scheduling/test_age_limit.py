@@ -6,7 +6,7 @@ import pytest
 from builders import job, machine, played, starts
 
 from batwatt.errors import InputError
-from batwatt.model.machines import MachineSpec, machines_platform
+from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.adaptive import Adaptive
 from batwatt.schedulers.jobpower import Jobpower

@@ -9,15 +9,14 @@ import pytest
 from builders import envelope, job, machine, played
 from links import Unreliable
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.model.phases import ShiftJob, constant
-from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.model.platform import Host, MachineSpec, Platform, PState, Sleep, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import ShiftJob, constant
 from batwatt.protocol.events import parse_events
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.adaptive import Adaptive
@@ -32,7 +31,7 @@ from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
 from batwatt.schedulers.varcap import Varcap
-from batwatt.scheduling.transitions import Transitions
+from batwatt.scheduling.cluster import Transitions
 
 SERVERS = machine(3)
 """Off in 10 s, on in 20 s."""

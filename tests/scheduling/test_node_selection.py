@@ -11,7 +11,7 @@ from varcap_talk import scheduler
 
 from batwatt.model.platform import Platform
 from batwatt.schedulers.easy import Easy
-from batwatt.scheduling.node_selection import Nodes
+from batwatt.scheduling.orders import Nodes
 from batwatt.scheduling.registry import make
 
 # 4 nodes of 8 cores: free, watts, speed

@@ -20,7 +20,7 @@ from batwatt.schedulers.easy import Easy
 from batwatt.schedulers.riskaware.planners import FirstFitStrategy, Targets, TargetSettings
 from batwatt.schedulers.riskaware.scheduler import Riskaware
 from batwatt.schedulers.varcap import Varcap
-from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.job import JobLengths
 from batwatt.scheduling.registry import parts_of
 from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, VictimRule, next_run
 

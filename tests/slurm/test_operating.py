@@ -13,8 +13,7 @@ from cli_commands import scripts
 from slurm_session import Session, cap_file
 from waiting import wait_for
 
-from batwatt.slurm.commands import Handover, SlurmCommands
-from batwatt.slurm.facts import ENDED, SlurmSilentError
+from batwatt.slurm.commands import ENDED, Handover, SlurmCommands, SlurmSilentError
 
 FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}', "--operate")
 FRUGAL = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope")

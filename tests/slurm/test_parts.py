@@ -7,18 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from batwatt.engine import events as ev
+from batwatt.batsim import events as ev
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.slurm.account import Account, _Row
-from batwatt.slurm.actions import KillRule
-from batwatt.slurm.book import Book
-from batwatt.slurm.bridge import Bridge, SessionClock, Watched
-from batwatt.slurm.commands import _FIELDS, Handover, SlurmCommands
-from batwatt.slurm.facts import SlurmError, SlurmNode, SlurmSilentError
-from batwatt.slurm.feeds import Feed, PowerMeter
-from batwatt.slurm.journal import Journal, only_one, same_decisions
+from batwatt.slurm.account import Account, Feed, PowerMeter, _Row
+from batwatt.slurm.book import Book, Journal, only_one, same_decisions
+from batwatt.slurm.bridge import Bridge, KillRule, SessionClock, Watched
+from batwatt.slurm.commands import _FIELDS, Handover, SlurmCommands, SlurmError, SlurmNode, SlurmSilentError
 from batwatt.slurm.session import Session
 
 

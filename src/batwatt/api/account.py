@@ -16,17 +16,16 @@ from batwatt.api.inputs import PathLike
 from batwatt.api.series import signal_or
 from batwatt.api.simulation import SeriesLike
 from batwatt.checks import time_zone
-from batwatt.errors import InputError
+from batwatt.errors import InputError, collected_remarks, remark
 from batwatt.files import whole_file, write_text
 from batwatt.inputs.series.signal_spec import covering
 from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.job_log import AccountingOptions
-from batwatt.model.clock import Clock, date_s_of, date_text
+from batwatt.model.signal import Clock, date_s_of, date_text
 from batwatt.model.workload import POWER_W, START_S
-from batwatt.remarks import collected_remarks, remark
-from batwatt.results.csv_block import without_formulas_in
 from batwatt.results.figures import figures_of
 from batwatt.results.groups import UNKNOWN
+from batwatt.results.run_files import without_formulas_in
 from batwatt.results.summary import columns_of, table_text
 from batwatt.results.tables import TableColumn
 from batwatt.results.usage import BY, DECIMALS, IDLE, JOBS, by_month, idle_nodes, usage, used_nodes

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from batwatt.checks import finite, shown
 from batwatt.errors import BatwattError, InputError
 from batwatt.model.platform import MAX_HOSTS
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 
 Check = Callable[[str, Any], Any]
 """Function of name and value of an argument -> the value for the function. Raises InputError with the name."""

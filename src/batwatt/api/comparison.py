@@ -2,7 +2,7 @@
 
 Every case is measured against the same envelope, also if it follows another limit: `violations`, `energy_above_cap_j`
 and `unused_j`, too. Columns are figures by their names (`batwatt.results.figures`). Hosts that power feeds are those
-of a machine x the machines that it feeds (`batwatt.model.site`). Cases do not depend on each other.
+of a machine x the machines that it feeds (`batwatt.model.platform`). Cases do not depend on each other.
 """
 
 from __future__ import annotations
@@ -45,17 +45,15 @@ from batwatt.api.simulation import (
     workload_arg,
 )
 from batwatt.checks import shown
-from batwatt.errors import InputError
+from batwatt.errors import InputError, collected_remarks, tell_before_work
 from batwatt.files import refuse_folder
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import Needs, load
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import workload as workloads
-from batwatt.model.platform import Platform
-from batwatt.model.site import MachinePower, least_of
-from batwatt.model.window import Window
-from batwatt.remarks import collected_remarks, tell_before_work
+from batwatt.model.platform import MachinePower, Platform, least_of
+from batwatt.model.signal import Window
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Ended, Measured, RunTask, refuse_failures

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from batwatt.api.arguments import Check, checked, one_of, path_or, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.files import refuse_folder, whole_set
+from batwatt.model.platform import MachinePower
 from batwatt.model.series import Series
-from batwatt.model.site import MachinePower
 from batwatt.results.compared import CaseFacts, case_columns, sampled, summary_of
-from batwatt.results.csv_block import without_formulas_in
 from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
+from batwatt.results.run_files import without_formulas_in
 from batwatt.results.summary import table_text
 from batwatt.results.tables import TableColumn
 

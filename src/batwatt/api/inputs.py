@@ -27,7 +27,7 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.described import Described
 from batwatt.api.job_frame import frame_of, workload_of
-from batwatt.errors import InputError
+from batwatt.errors import InputError, collected_remarks
 from batwatt.inputs.load import is_trace, windowed
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
@@ -38,17 +38,16 @@ from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
-from batwatt.model.clock import date_s_of, date_text
-from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import MachineSpec
 from batwatt.model.series import MAX_ROWS
+from batwatt.model.signal import date_s_of, date_text
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.remarks import collected_remarks
 from batwatt.units import REFERENCE_SPEED
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.model.signal import SignalIntegral
 
 PathLike = str | Path
 WindowLike = tuple[float, float]
@@ -328,8 +327,7 @@ def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
     from batwatt.inputs.series.envelope_spec import parse_envelope
     from batwatt.inputs.series.on_clock import common_date
     from batwatt.inputs.series.signal_spec import parse_signal
-    from batwatt.model.signal import Signal
-    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.model.signal import Signal, SignalIntegral
 
     described = str(path)
     envelope = parse_envelope(described)

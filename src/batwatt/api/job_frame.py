@@ -13,20 +13,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import ALIASES, COLUMNS, NEEDS
 from batwatt.inputs.traces.window import window_workload
-from batwatt.model.clock import date_s_of, date_text
-from batwatt.model.window import Window
-from batwatt.model.workload import (
-    DEPENDS,
-    ESTIMATE,
-    JOB_FIELDS,
-    LABELS,
-    LENGTH,
-    RELEASE,
-    Delay,
-    Job,
-    Profile,
-    Workload,
-)
+from batwatt.model.signal import Window, date_s_of, date_text
+from batwatt.model.workload import DEPENDS, ESTIMATE, JOB_FIELDS, LABELS, LENGTH, RELEASE, Delay, Job, Profile, Workload
 from batwatt.units import number_text
 
 if TYPE_CHECKING:

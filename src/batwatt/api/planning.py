@@ -30,7 +30,7 @@ from batwatt.inputs.series.signal_spec import SignalKind, parse_signal
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
-    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.model.signal import SignalIntegral
     from batwatt.schedulers.checkpoint.sequence import Method
 
 
@@ -100,8 +100,8 @@ def plan_carbon(
     """
     from batwatt.inputs.series.on_clock import on_clock
     from batwatt.inputs.workloads.phase_jobs import read_model
-    from batwatt.model.clock import Clock, date_s_of
-    from batwatt.protocol.phases import model_of
+    from batwatt.model.signal import Clock, date_s_of
+    from batwatt.protocol.job_fields import model_of
     from batwatt.schedulers.carbon.optimum import plan_job
 
     model = model_of(dict(job), "job") if isinstance(job, Mapping) else read_model(Path(job))

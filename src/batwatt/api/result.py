@@ -13,11 +13,9 @@ from batwatt.api.arguments import checked, optional, path_or, text
 from batwatt.api.described import Described
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
-from batwatt.results.columns import FILES, SUCCESSFUL
-from batwatt.results.csv_block import as_read
 from batwatt.results.figures import Values, rounded
 from batwatt.results.rejections import rejections_text
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import FILES, SUCCESSFUL, as_read, write_record
 from batwatt.run.run import Figures, RunOutcome, staging, warn_after_run
 
 if TYPE_CHECKING:

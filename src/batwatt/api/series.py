@@ -11,11 +11,9 @@ import numpy as np
 
 from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
-from batwatt.model.clock import date_text
-from batwatt.model.phases import Array
 from batwatt.model.series import DEFAULT_STEP_S, LARGEST, MACHINES, Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.signal_units import UNSTATED, factor_to, unit_in
+from batwatt.model.signal import UNSTATED, SignalIntegral, date_text, factor_to, unit_in
+from batwatt.model.work import Array
 from batwatt.units import SINCE_1970_S
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from batwatt.api.arguments import (
 from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
 from batwatt.api.result import Result
 from batwatt.api.series import capacity_or, envelope_or, signal_or
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError
 from batwatt.files import is_folder
 from batwatt.inputs.description import Inputs
@@ -33,9 +33,9 @@ from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
-from batwatt.model.machines import MachineSpec, machines_platform
+from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 from batwatt.model.workload import LONG_S
 from batwatt.run.resolve import prepare
 from batwatt.run.run import Progress, perform
@@ -44,7 +44,7 @@ from batwatt.run.spec import RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.model.signal import SignalIntegral
 
 PlatformLike = PathLike | platforms.Platform | MachineSpec
 WorkloadLike = Union[PathLike, workloads.Workload, "pd.DataFrame"]

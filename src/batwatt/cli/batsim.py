@@ -22,8 +22,8 @@ from batwatt.errors import DeadlockError, InputError, printable
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 
 if TYPE_CHECKING:
-    from batwatt.engine.batsim5 import Dialect
-    from batwatt.engine.config import EngineConfig
+    from batwatt.batsim.batsim4 import EngineConfig
+    from batwatt.batsim.batsim5 import Dialect
     from batwatt.inputs.platforms.host_choice import HostChoice
 
 
@@ -77,8 +77,8 @@ class RequestedFeatures:
 
     def dialect(self, scheduler: Any) -> Dialect:
         """Return the dialect of Batsim 5 for a scheduler that knows Batsim 4."""
-        from batwatt.engine.batsim5 import Dialect
-        from batwatt.engine.config import EngineConfig
+        from batwatt.batsim.batsim4 import EngineConfig
+        from batwatt.batsim.batsim5 import Dialect
 
         dynamic = self.dynamic_jobs or getattr(scheduler, "needs_dynamic_jobs", False)
         config = EngineConfig(
@@ -118,7 +118,7 @@ class SharedSwitches:
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments of the engine's configuration. Raises InputError."""
-        from batwatt.engine.config import EngineConfig
+        from batwatt.batsim.batsim4 import EngineConfig
         from batwatt.files import read_text
 
         if self.sched_cfg is not None and self.sched_cfg_file is not None:
@@ -137,7 +137,7 @@ class Switches(SharedSwitches):
     @property
     def config(self) -> EngineConfig:
         """Options of the engine. Raises InputError."""
-        from batwatt.engine.config import EngineConfig
+        from batwatt.batsim.batsim4 import EngineConfig
 
         return EngineConfig(**self.settings)
 

@@ -75,10 +75,10 @@ def account_command(
     """
     from batwatt.inputs.series.integrals import read_integral
     from batwatt.inputs.workloads.batsim_files import read_workload
-    from batwatt.model.clock import Clock
+    from batwatt.model.signal import Clock
     from batwatt.report.saved_runs import begin_of
     from batwatt.results.carbon import account
-    from batwatt.results.csv_block import without_formulas_in
+    from batwatt.results.run_files import without_formulas_in
 
     file = signal_file("carbon", carbon)
     begin_s = begin_of(prefix)

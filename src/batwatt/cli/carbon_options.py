@@ -17,8 +17,8 @@ from batwatt.errors import InputError
 if TYPE_CHECKING:
     from batwatt.inputs.series.signal_file import SignalFile
     from batwatt.inputs.series.signal_spec import SignalKind
-    from batwatt.model.phases import ShiftJob
-    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.model.signal import SignalIntegral
+    from batwatt.model.work import ShiftJob
 
 PLANNING = "Planning"
 _signal, _price, _planning, _waiting = (
@@ -101,7 +101,7 @@ def wait_of(text: str) -> tuple[float, ...]:
 
 def watts_of(watts: float | None) -> float:
     """Return the power in W of a cpu of jobs without one. Raises InputError."""
-    from batwatt.protocol.phases import MOST_W
+    from batwatt.protocol.job_fields import MOST_W
 
     power_w = 1.0 if watts is None else number_of("--watts", watts)
     if not power_w <= MOST_W:

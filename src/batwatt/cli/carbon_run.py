@@ -158,7 +158,7 @@ def run_command(
     table = _table(outcomes, base)
     written = _write(request, export or Path("out/carbon"), outcomes[-1], table) if len(names) == 1 else None
     if output is not None:
-        from batwatt.results.csv_block import without_formulas_in
+        from batwatt.results.run_files import without_formulas_in
 
         write_output(without_formulas_in(table).to_csv(index=False, lineterminator="\n"), output)
     _show(table)
@@ -168,7 +168,7 @@ def run_command(
 
 def _write(request: ShiftRequest, export: Path, outcome: Outcome, table: pd.DataFrame) -> str:
     """Write the files of an outcome, compared with immediate starts; return their names."""
-    from batwatt.results.writers import file_of
+    from batwatt.results.run_files import file_of
     from batwatt.schedulers.carbon.simulator import write_outcome
 
     segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from batwatt.api.comparison import Case
     from batwatt.api.comparison_result import Comparison
     from batwatt.api.inputs import Platform, Workload
-    from batwatt.model.machines import MachineSpec
+    from batwatt.model.platform import MachineSpec
     from batwatt.results.tables import TableColumn
 
 CASES, SAMPLES = "Cases", "Samples"

@@ -15,7 +15,7 @@ from batwatt.inputs.workloads.google_like import GoogleLike
 from batwatt.inputs.workloads.pm100_like import Pm100Like
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic
 from batwatt.inputs.workloads.varcap_like import SYSTEMS, TNG_LONG, VarcapLike
-from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import MachineSpec
 
 generate = typer.Typer(
     name="generate",
@@ -116,7 +116,7 @@ def generate_machines(
     [bold]Example:[/] batwatt generate machines --machines 152 --cores 24 -o machines.xml
     """
     from batwatt.inputs.platforms.platform_text import machines_xml
-    from batwatt.model.machines import SpeedMachineSpec
+    from batwatt.model.platform import SpeedMachineSpec
 
     kind = SpeedMachineSpec if speeds else MachineSpec
     write_output(machines_xml(kind(machines, cores, core_w=core_watts, core_flops=core_speed)), output)

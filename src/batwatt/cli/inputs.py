@@ -108,7 +108,7 @@ def convert(
     """
     from batwatt.inputs.traces.convert import SUFFIXES, convert_file
     from batwatt.inputs.workloads.google_like import to_text
-    from batwatt.protocol.batprotocol import to_batsim5
+    from batwatt.protocol.conversion import to_batsim5
 
     _check_batsim(to)
     if jobs.suffix == ".json" and format is None:

@@ -19,8 +19,8 @@ from batwatt.model.workload import LONG_S
 if TYPE_CHECKING:
     from batwatt.inputs.traces.job_log import LogOptions
     from batwatt.inputs.traces.jobs_csv import TimeUnit
-    from batwatt.model.machines import MachineSpec
-    from batwatt.model.window import Window
+    from batwatt.model.platform import MachineSpec
+    from batwatt.model.signal import Window
 
 ENGINE, MACHINES = "Engine", "Machines"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
@@ -175,7 +175,7 @@ class MachineChoice:
 
     def _platform(self, platform: Path | None) -> Path | MachineSpec:
         """Return the platform file, or the machines of a synthetic platform. Raises InputError."""
-        from batwatt.model.machines import MachineSpec
+        from batwatt.model.platform import MachineSpec
 
         if (platform is None) == (self.machines is None):
             problem = "both are given" if platform is not None else "neither is given"
@@ -188,7 +188,7 @@ class MachineChoice:
 
     def _window(self) -> Window | None:
         """Return the window of a text `BEGIN:END`. Raises InputError."""
-        from batwatt.model.window import Window
+        from batwatt.model.signal import Window
 
         if self.window is None:
             return None

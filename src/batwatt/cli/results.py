@@ -179,14 +179,12 @@ def metrics(
 
 def _show_job_power(prefix: Path, inputs: RunInputs) -> None:
     """Print the figures of the power of jobs, and write it over time. Raises InputError."""
-    from batwatt.results.columns import FILES
     from batwatt.results.figures import figures_of
     from batwatt.results.job_power import JOB_POWER, job_power_figures, job_power_trace
     from batwatt.results.power import power_columns
-    from batwatt.results.run_data import RunData
+    from batwatt.results.run_files import FILES, RunData, file_of, write_columns
     from batwatt.results.summary import columns_of, records_of
     from batwatt.results.tables import TableColumn
-    from batwatt.results.writers import file_of, write_columns
 
     series, data = inputs.envelope, RunData(prefix)
     if series is None:

@@ -69,8 +69,8 @@ def serve_command(
     batsim -p platforms/small.xml -w small5.json --energy-host -e out/x5
       -s tcp://127.0.0.1:28000 '{"order": "slowdown"}'
     """
-    from batwatt.engine.bs import Bs
-    from batwatt.engine.wire import SchedulerSocket
+    from batwatt.batsim.bs import Bs
+    from batwatt.batsim.wire import SchedulerSocket
     from batwatt.inputs.platforms.host_choice import platform_of
     from batwatt.run.find_scheduler import blaming, make_scheduler
 

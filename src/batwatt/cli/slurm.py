@@ -152,8 +152,8 @@ def run_command(
     batwatt serve -s varcap -p green.xml --capacity machines.csv &
     batwatt slurm run -p green.xml --partition green -e out/operated --operate
     """
-    from batwatt.slurm.actions import KillRule
-    from batwatt.slurm.feeds import PowerMeter
+    from batwatt.slurm.account import PowerMeter
+    from batwatt.slurm.bridge import KillRule
     from batwatt.slurm.session import Session, SessionSpec
 
     spec = SessionSpec(

@@ -1,1 +1,1 @@
-"""Engines behind one interface, pybatsim's `bs`: embedded, embedded behind a socket, and a real Batsim."""
+"""The embedded engine: Batsim's simulation in this process."""

@@ -1,18 +1,53 @@
-"""The event queue: a heap of timed entries with one total order."""
+"""Events by time, and their sources: the jobs of a workload, or external events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Any, Final, final
 
 from batwatt.errors import ProtocolError
-from batwatt.units import PRECISION_S, microseconds
+from batwatt.units import PRECISION_S, TOO_LATE_S, microseconds
+
+
+@final
+class Source:
+    """A source that delivers items at their times (s, ascending), those of one time together; then calls `ended`."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        times: list[float],
+        items: Sequence[Any],
+        deliver: Callable[[Any], None],
+        ended: Callable[[], None],
+    ) -> None:
+        self._kernel = kernel
+        self._times = times
+        self._items = items
+        self._deliver = deliver
+        self._ended = ended
+        self._next = 0
+        # bound once, as each access to a method makes an object
+        self._handler: Handler = self._arrive
+        kernel.at(times[0] if times else 0.0, ARRIVAL, self._handler, None)
+
+    def _arrive(self, _: None) -> None:
+        times, index = self._times, self._next
+        count = len(times)
+        if index < count:
+            date = times[index]
+            while index < count and times[index] == date:
+                self._deliver(self._items[index])
+                index += 1
+        if index < count:
+            self._next = index
+            self._kernel.at(times[index], ARRIVAL, self._handler, None)
+        else:
+            self._ended()
+
 
 Handler = Callable[[Any], None]
-
-TOO_LATE_S: Final = 1e24
-"""Bound of times in s: later ones have no text in Batsim's messages."""
 
 # Order of entries of one time: kills of the last answer; then external events, submissions and calls in the order of
 # their requests; then ends of jobs and of switches in the order of their begins; then changes of available hosts,

@@ -10,8 +10,7 @@ import numpy as np
 
 from batwatt._version import __version__
 from batwatt.engine.machines import Machines
-from batwatt.engine.sharing import Meter
-from batwatt.engine.tasks import Run
+from batwatt.engine.runs import Meter, Run
 from batwatt.model import hostset
 from batwatt.model.record import SUCCESSFUL, JobRows, Record
 from batwatt.model.workload import NO_WALLTIME, Job

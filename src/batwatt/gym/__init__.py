@@ -42,8 +42,8 @@ from batwatt.errors import extra
 with extra("gym"):
     import gymnasium
 
-from batwatt.gym.columns import OBSERVATIONS, REWARDS
 from batwatt.gym.env import BatwattEnv
+from batwatt.gym.simulation import OBSERVATIONS, REWARDS
 
 __all__ = ["ENVIRONMENT", "OBSERVATIONS", "REWARDS", "BatwattEnv"]
 

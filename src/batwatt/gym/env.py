@@ -32,18 +32,14 @@ from batwatt.api.series import capacity_or, envelope_or
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_arg
 from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
-from batwatt.gym.episode import Episode
-from batwatt.gym.hosts import host_actions
-from batwatt.gym.limits import Limits
-from batwatt.gym.simulation import Simulation
+from batwatt.gym.scheduler import Limits, host_actions
+from batwatt.gym.simulation import DEFAULT, OBSERVATIONS, REWARDS, Episode, Observation, Reward, Simulation
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.model.machines import MachineSpec
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.record import Record
 from batwatt.results.figures import rounded
 from batwatt.run.resolve import ResolvedRun

@@ -1,29 +1,332 @@
-"""The scheduler of an agent: it starts the jobs that the agent chooses, and obeys the limits by itself."""
+"""The scheduler of an episode: hosts by kind, limits, the queue that an agent sees, and the tally of rewards."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
-from batwatt.gym.hosts import HostControl, host_actions
-from batwatt.gym.limits import Limits
-from batwatt.gym.queue import NEVER_S, Visible
-from batwatt.gym.tally import Tally
+from batwatt.errors import InputError
 from batwatt.model import hostset
-from batwatt.model.platform import NOISE_W, Platform
-from batwatt.scheduling.base import Job, Scheduler
+from batwatt.model.hostset import HostSet
+from batwatt.model.platform import NOISE_W, Host, Platform
+from batwatt.model.record import NULL_RUNTIME_S, JobRows
+from batwatt.model.series import Series, combined
+from batwatt.results.slowdowns import BOUND_S
+from batwatt.scheduling.base import Job, Scheduler, SchedulerOptions
 from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.job_lengths import JobLengths, request_s
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.job import JobLengths, ManagedJob, request_s
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.victims import Resubmit, Victims
-from batwatt.units import REPORTED_S
+from batwatt.units import REPORTED_S, microseconds
+
+OFF: Final = "off"
+ON: Final = "on"
+
+
+def host_actions(platform: Platform) -> list[tuple[str, int]]:
+    """List the actions on hosts as (verb, kind of hosts), for kinds that can sleep.
+
+    Raises InputError if no kind can, or a host begins in a p-state in which no job runs.
+    """
+    able = [kind for kind, host in enumerate(_kinds(platform)) if host.sleeps]
+    if not (able and all(host.initial_pstate in host.compute for host in platform.hosts)):
+        problem = "no host has p-states for off and on, or one begins in a p-state without jobs"
+        raise InputError(platform.source, problem, "correct it, or leave out 'switch'")
+    return [(verb, kind) for verb in (OFF, ON) for kind in able]
+
+
+def _kinds(platform: Platform) -> list[Host]:
+    """Return the first host of each kind."""
+    return [platform.hosts[platform.kinds.index(kind)] for kind in range(max(platform.kinds) + 1)]
+
+
+class HostControl:
+    """Switching of hosts; sets of hosts are masks, vectors have an entry for each kind (K,).
+
+    `actions` are pairs of a verb and a kind. `idle_since_s` says since when each host is on without a job.
+    """
+
+    def __init__(self, cluster: Cluster, actions: list[tuple[str, int]], bs: Any) -> None:
+        platform = cluster.platform
+        assert platform is not None
+        self.cluster, self.actions, self._bs, self._hosts = cluster, actions, bs, platform.hosts
+        self._kinds = _kinds(platform)
+        numbers = np.array(platform.kinds)
+        self.members = [hostset.of_ids(np.flatnonzero(numbers == kind).tolist()) for kind in range(len(self._kinds))]
+        self.idle_since_s = np.zeros(len(platform))
+        self._group()
+
+    @property
+    def off(self) -> int:
+        """The hosts that are asleep or switching."""
+        return self.cluster.asleep | self.cluster.switching_on | self.cluster.switching_off
+
+    # power ----------------------------------------------------------------------------------------------------------
+
+    def _group(self) -> None:
+        """Group the hosts by their power in W without and with a job."""
+        groups: dict[tuple[float, float], int] = {}
+        for host, state in zip(self._hosts, self.cluster.pstate, strict=True):
+            watts = self._watts(host, state)
+            groups[watts] = groups.get(watts, 0) | 1 << host.id
+        self._idle_w = math.fsum(idle_w * hosts.bit_count() for (idle_w, _), hosts in groups.items())
+        """Power in W of all hosts without a job."""
+        self._groups = [(full_w - idle_w, hosts) for (idle_w, full_w), hosts in groups.items()]
+        self._extra_w = np.zeros(len(self._hosts))
+        """Power in W by which each host rises with a job."""
+        for extra_w, hosts in self._groups:
+            self._extra_w[hostset.ids(hosts)] = extra_w
+
+    def _watts(self, host: Host, state: int) -> tuple[float, float]:
+        """Return the power in W of a host without and with a job; in a transition it is the most of its states."""
+        bit, idle_w = 1 << host.id, host.pstates[state].idle_w
+        if self.cluster.switching_off & bit:
+            idle_w = max(idle_w, host.pstates[host.sleep_of[state].switch_off].full_w)
+        elif self.cluster.switching_on & bit:
+            idle_w = max(idle_w, host.pstates[host.sleeps[0].switch_on].full_w)
+        return (idle_w, idle_w) if self.off & bit else (idle_w, max(idle_w, host.pstates[state].full_w))
+
+    def power_w(self, busy: int) -> float:
+        """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
+        watts = self._idle_w
+        for extra_w, hosts in self._groups:
+            watts += extra_w * (hosts & busy).bit_count()
+        return watts
+
+    def fitting(self, free: int, slack_w: float) -> int:
+        """Return the number of hosts of a mask, lowest ids first, whose power with jobs rises by up to `slack_w` W."""
+        return int(np.searchsorted(np.cumsum(self._extra_w[hostset.ids(free)]), slack_w, side="right"))
+
+    def _boot_w(self, kind: int) -> float:
+        """Return the most W by which the power of all hosts rises once a host of a kind switches on."""
+        host = self._kinds[kind]
+        sleep, on = host.sleeps[0], host.pstates[host.initial_pstate]
+        return max(host.pstates[sleep.switch_on].full_w, on.idle_w) - host.pstates[sleep.sleep].idle_w
+
+    # actions --------------------------------------------------------------------------------------------------------
+
+    def possible(self, slack_w: float, to_come: bool, must_act: bool) -> list[bool]:
+        """Return a flag for each action, True if it is possible.
+
+        `slack_w` is what the envelope leaves in W. Without anything `to_come` no host is switched off; where the agent
+        `must_act` the envelope does not count.
+        """
+        flags = []
+        for verb, kind in self.actions:
+            if verb == OFF:
+                flags.append(to_come and bool(self.cluster.free & self.members[kind]))
+            else:
+                allowed = must_act or self._boot_w(kind) <= slack_w + NOISE_W
+                flags.append(allowed and bool(self.cluster.asleep & self.members[kind]))
+        return flags
+
+    def carry_out(self, verb: str, kind: int) -> None:
+        """Carry out an action: `off` takes the host of the kind that is idle longest, `on` the lowest id asleep."""
+        host, members = self._kinds[kind], self.members[kind]
+        if verb == ON:
+            mask, state = hostset.lowest(self.cluster.asleep & members, 1), host.initial_pstate
+        else:
+            idle = hostset.ids(self.cluster.free & members)
+            mask, state = 1 << min(idle, key=lambda each: (self.idle_since_s[each], -each)), host.sleeps[0].sleep
+        self.cluster.now_s = self._bs.time()
+        self.cluster.set_pstate(mask, state)
+        self._bs.set_resource_state(HostSet(mask), state)
+        self._group()
+
+    def arrived(self, mask: int, state: int) -> int:
+        """Note hosts that arrive in a p-state, and return them; others were sent to another p-state since then."""
+        mask = hostset.of_ids([host for host in hostset.ids(mask) if self.cluster.pstate[host] == state])
+        self.idle(mask & self.cluster.switching_on)
+        self.cluster.arrived(mask)
+        self._group()
+        return mask
+
+    def idle(self, mask: int) -> None:
+        """Note that hosts are on without a job from now."""
+        if self.actions:
+            self.idle_since_s[hostset.ids(mask)] = self._bs.time()
+
+    # observations of an agent ---------------------------------------------------------------------------------------
+
+    def counts(self, mask: int) -> NDArray[np.float64]:
+        """Count the hosts of a mask by kind, (K,)."""
+        return np.array([float((mask & members).bit_count()) for members in self.members])
+
+    def longest_idle_s(self) -> NDArray[np.float64]:
+        """Return the s for which the host of each kind that is idle longest has been so; 0 without one; (K,)."""
+        now_s = self._bs.time()
+        idle = [self.idle_since_s[hostset.ids(self.cluster.free & members)] for members in self.members]
+        return np.array([now_s - float(since.min()) if len(since) else 0.0 for since in idle])
+
+
+class Limits:
+    """The limits of a run, followed in time: `cap_w` and `capacity` hold now, infinite without such a limit.
+
+    `next_s` is the time in s of the next change (infinite: none), `next_cap_w` and `next_capacity` hold from then on.
+    `most` is how many hosts can have jobs at a time after the last change; under limits that change for ever, now and
+    then. `idle_w` is the power of all hosts without a job, `most_w` with one each.
+    """
+
+    def __init__(self, platform: Platform, envelope: Series | None, capacity: Series | None) -> None:
+        states = [host.pstates[host.initial_pstate] for host in platform.hosts]
+        self.idle_w = sum(state.idle_w for state in states)
+        extra_w = [max(0.0, state.full_w - state.idle_w) for state in states]
+        self.most_w = self.idle_w + sum(extra_w)
+        self.active = envelope is not None or capacity is not None
+        self._envelope, self._capacity = envelope, capacity
+        series = [one for one in (envelope, capacity) if one is not None]
+        numbers: dict[tuple[float, ...], int] = {}
+        self.both: Series | None = None
+        """The limits as one series of numbers of their values, which repeats if one of them does."""
+        last_s: Sequence[float] = (0.0,)
+        if series:
+            self.both = combined(series, lambda values: numbers.setdefault(tuple(values), len(numbers)))
+            last_s = self.both.times_s[-1 if self.both.loop is None else self.both.loop :]
+        sums_w = np.cumsum(extra_w)
+        self.most = max(self._hosts(sums_w, time_s) for time_s in last_s)
+        self.begin()
+
+    def _hosts(self, sums_w: npt.NDArray[np.float64], time_s: float) -> int:
+        slack_w = _value(self._envelope, time_s) - self.idle_w + NOISE_W
+        fed = int(np.searchsorted(sums_w, slack_w, side="right"))
+        return int(min(fed, _value(self._capacity, time_s)))
+
+    def begin(self) -> None:
+        """Go back to 0 s."""
+        self._take(0.0)
+
+    def _take(self, now_s: float) -> None:
+        self.cap_w, self.capacity = _value(self._envelope, now_s), _value(self._capacity, now_s)
+        series = (one for one in (self._envelope, self._capacity) if one is not None)
+        self.next_s = min((one.next_change(now_s) for one in series), default=math.inf)
+        next_s = now_s if self.next_s == math.inf else self.next_s
+        self.next_cap_w, self.next_capacity = _value(self._envelope, next_s), _value(self._capacity, next_s)
+
+    def step(self) -> None:
+        """Go on to the next change."""
+        self._take(self.next_s)
+
+
+def _value(series: Series | None, time_s: float) -> float:
+    """Return the limit of a series at a time, infinite without a series."""
+    return math.inf if series is None else series.at(time_s)
+
+
+NEVER_S: Final = 1e15
+"""Time in s in place of an infinite one in observations."""
+_NO_JOB: Final = np.array((math.inf, 0.0, 0.0, 1.0, 0.0, 0.0))
+"""The figures of a place without a job."""
+
+
+class Visible:
+    """The waiting jobs `rows`, the first `places` of them with their figures in arrays.
+
+    `needs` and `hosts` are the hosts that they ask for, `walltime_s` their requests, `lasting_s` those or what bounds
+    a slowdown, `submit_s` their first submissions, `present` is 1 where a job is. Where none is, `needs` are infinite,
+    `lasting_s` 1 s, the others 0.
+    """
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self.rows: list[ManagedJob] = []
+        self._figures = np.repeat(_NO_JOB[:, None], places, axis=1)
+        self.needs, self.hosts, self.walltime_s, self.lasting_s, self.submit_s, self.present = self._figures
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, job: ManagedJob) -> None:
+        """Put a job at the end."""
+        self.rows.append(job)
+        if len(self.rows) <= self.places:
+            self._show(len(self.rows) - 1)
+
+    def take(self, place: int) -> ManagedJob:
+        """Take a visible job out; those behind it move up."""
+        last = min(len(self.rows), self.places) - 1
+        job = self.rows.pop(place)
+        if place < last:
+            self._figures[:, place:last] = self._figures[:, place + 1 : last + 1]
+        self._show(last)
+        return job
+
+    def _show(self, place: int) -> None:
+        """Write the figures of a place."""
+        if place >= len(self.rows):
+            self._figures[:, place] = _NO_JOB
+            return
+        job = self.rows[place]
+        walltime_s = min(job.request_s, NEVER_S)
+        self._figures[:, place] = (job.hosts, job.hosts, walltime_s, max(walltime_s, BOUND_S), job.submit_s, 1.0)
+
+
+class JobTimes(NamedTuple):
+    """Times of a job in s: its release and its run time at full speed."""
+
+    release_s: float
+    full_s: float
+
+    def bounded_slowdown(self, end_s: float) -> float:
+        """Return the bounded slowdown of the job if it ends at `end_s`."""
+        return max(1.0, (end_s - self.release_s) / max(BOUND_S, self.full_s))
+
+
+class Tally:
+    """Sums over the jobs of a workload that can run, from the rows of the record and the decisions of the scheduler.
+
+    `jobs` are their times by id, `total` is their number. A job that is killed waits again since its submission.
+    """
+
+    def __init__(self, rows: JobRows, jobs: Mapping[str, JobTimes]) -> None:
+        self._rows = rows
+        self._row = 0
+        self._jobs = jobs
+        self.total = len(jobs)
+        self.waiting = 0
+        """Jobs that wait."""
+        self.waiting_since_s = 0.0
+        """Sum of the submissions in s of the jobs that wait."""
+        self.waited_s = 0.0
+        """Sum of the waits, in s, of jobs that run or have ended."""
+        self.slowdowns = self.bounded_slowdowns = 0.0
+        """Sums over the jobs that have ended."""
+        self.last_end_s = self.useful_core_s = 0.0
+
+    def queued(self, job: ManagedJob) -> None:
+        """Count a job as waiting."""
+        self.waiting += 1
+        self.waiting_since_s += job.submit_s
+
+    def started(self, job: ManagedJob) -> None:
+        """Count the wait of a job that starts out of the queue."""
+        self.waiting -= 1
+        self.waiting_since_s -= job.submit_s
+        self.waited_s += job.start_s - job.submit_s
+
+    def killed(self, job: ManagedJob) -> None:
+        """Take back the wait of a job that the scheduler killed."""
+        self.waited_s -= job.start_s - job.submit_s
+
+    def ended(self, job: ManagedJob, end_s: float, completed: bool) -> None:
+        """Add a job that ended by itself, with its times as the files have them (`JobRows.times`)."""
+        rows = self._rows
+        self._row = row = rows.ids.index(job.job.id, self._row)
+        ran_s = rows.ended[row] - rows.started[row]
+        if ran_s <= 0.0:
+            ran_s, end_s = NULL_RUNTIME_S, microseconds(end_s + NULL_RUNTIME_S)
+        ran_s = microseconds(ran_s)
+        self.slowdowns += (job.start_s - job.submit_s + ran_s) / ran_s
+        self.bounded_slowdowns += self._jobs[job.name].bounded_slowdown(end_s)
+        self.last_end_s = max(self.last_end_s, end_s)
+        if completed:
+            self.useful_core_s += (end_s - job.start_s) * job.hosts
+
 
 _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 

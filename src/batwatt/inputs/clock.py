@@ -6,17 +6,15 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.on_clock import common_date
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_spec import SignalSpec
-from batwatt.model.clock import Clock, date_s_of, date_text
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import Clock, SignalIntegral, date_s_of, date_text
 from batwatt.model.workload import Delay, Job, Workload
-from batwatt.remarks import remark
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 _log = logging.getLogger(__name__)

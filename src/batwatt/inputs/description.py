@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec
     from batwatt.inputs.traces.job_log import LogOptions
     from batwatt.inputs.traces.jobs_csv import TimeUnit
-    from batwatt.model.machines import MachineSpec
-    from batwatt.model.platform import Platform
+    from batwatt.model.platform import MachineSpec, Platform
     from batwatt.model.series import Series
-    from batwatt.model.signal_integral import SignalIntegral
-    from batwatt.model.window import Window
+    from batwatt.model.signal import SignalIntegral, Window
     from batwatt.model.workload import Workload
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.files import SMALL, read_bytes, read_text
 from batwatt.inputs.clock import clock_of, tell
 from batwatt.inputs.description import Inputs
@@ -30,17 +30,13 @@ from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.window import window_workload
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload
-from batwatt.model.clock import Clock
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec
-from batwatt.model.platform import Platform, machine_of
+from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machine_of
 from batwatt.model.series import Series, checked_capacity
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.window import Window
+from batwatt.model.signal import Clock, SignalIntegral, Window
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.protocol.events import ExternalEvent
 from batwatt.protocol.workload4 import parsed_workload
-from batwatt.remarks import remark
 from batwatt.units import DAY_S, YEAR_S
 
 _log = logging.getLogger(__name__)

@@ -12,11 +12,10 @@ from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.traces.reference import read_reference
-from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform
-from batwatt.model.reference import Reference
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import Clock, SignalIntegral
+from batwatt.model.work import Reference
 
 READERS: Mapping[str, tuple[type[Any], Callable[[str | Path], Any]]] = {
     "platform": (Platform, read_platform),

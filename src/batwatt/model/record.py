@@ -190,7 +190,7 @@ class EnergyRows(Rows):
 
 
 class Record:
-    """Rows of Batsim's files, in the column order of `batwatt.results.columns`, and the totals `schedule` by name."""
+    """Rows of Batsim's files, in the column order of `batwatt.results.run_files`, and the totals `schedule` by name."""
 
     def __init__(self, energy: bool = True) -> None:
         self.jobs = JobRows()

@@ -1,17 +1,407 @@
-"""Signals: carbon, prices and other series of finite length."""
+"""Signals over time: the clock and the window of a run, units, and integrals of step functions."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.model.clock import date_s_of, date_text
-from batwatt.model.series import LARGEST, MAX_STEPS, Series
+from batwatt.model.series import FRACTION, LARGEST, MACHINES, MAX_ROWS, MAX_STEPS, Series, Told, combined
+from batwatt.model.work import Array, Steps
+from batwatt.units import J_PER_KWH, LAG_S, LATEST_S, REPORTED_S
+
+
+def date_text(date_s: float) -> str:
+    """Return a date in s since 1970 as text in UTC, to the minute or as exactly as needed, at most to 1e-6 s."""
+    whole_s = math.floor(date_s)
+    whole_us = whole_s * 1_000_000 + round((date_s - whole_s) * 1e6)
+    unit: Literal["us", "s", "m"] = "us" if whole_us % 1_000_000 else "s" if whole_us % 60_000_000 else "m"
+    # numpy's dates, as Python's have fewer years
+    return f"{np.array(whole_us, dtype='datetime64[us]').astype(f'datetime64[{unit}]')}Z"
+
+
+def parse_date(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
+    """Parse a date (ISO 8601, or a number since 1970 in `unit_s`) to s since 1970; NaN for others, such as `Unknown`.
+
+    A date without an offset is in the time zone `zone`: in autumn in the first of two equal hours, in spring an hour
+    later if clocks skip it.
+    """
+    if text.isascii() and text.isdigit() and len(text) > 8:
+        return float(text) * unit_s
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+        # in UTC the date may be before the year 1
+        return moment.astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def date_s_of(text: str, where: object = "begin", zone: tzinfo = UTC) -> float:
+    """Parse a date as `parse_date` does. Raises InputError, which names `where`, for other texts."""
+    value = parse_date(text, zone) if isinstance(text, str) else math.nan
+    if not abs(value) <= LATEST_S:
+        raise InputError(where, f"{shown(text)} is not a date", "write 2024-07-01 or 2024-07-01T13:00Z")
+    return value
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The date of 0 s of a run, `date_s`, in s since 1970; `source` names the input that has this date.
+
+    Jobs are submitted from `first_s` to `last_s`, in s of the run; if all begin at once, the last ends at `end_s`.
+    """
+
+    date_s: float
+    source: str = ""
+    first_s: float = 0.0
+    last_s: float = 0.0
+    end_s: float = math.inf
+    line: str = field(default="", compare=False)
+    """Line of the log on the clock; empty: none."""
+
+    @property
+    def date(self) -> str:
+        """The date as text."""
+        return date_text(self.date_s)
+
+    def span(self) -> str:
+        """Return the dates of the first and of the last submission, as text."""
+        return f"{date_text(self.date_s + self.first_s)} to {date_text(self.date_s + self.last_s)}"
+
+
+_Floats = npt.NDArray[np.float64]
+_Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The measured time in s, both ends included."""
+
+    begin_s: float
+    end_s: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.begin_s < math.inf:
+            raise ValueError(f"begin_s must be >= 0 s and finite, got {self.begin_s!r}")
+        if not self.begin_s <= self.end_s < math.inf:
+            raise ValueError(f"end_s must be >= begin_s ({self.begin_s!r} s) and finite, got {self.end_s!r}")
+
+    def after(self, times_s: _Floats) -> _Mask:
+        """Return the mask of the times after the window, without missing ones (NaN)."""
+        return times_s > self.end_s + LAG_S
+
+    def holds(self, times_s: _Floats) -> _Mask:
+        """Return the mask of the times in ]begin, end], without missing ones (NaN)."""
+        return (times_s > self.begin_s) & (times_s <= self.end_s + LAG_S)
+
+
+POWER_W: Final = "power_w"
+"""Name of a series of watts."""
+UNIT_OF: Final = {"power": "W", "carbon": "g/kWh", "price": "money/kWh"}
+"""The unit to which the values of each kind are converted."""
+UNSTATED: Final = "?"
+"""Unit of a series of a file that states none; the unit of a series built in Python is empty: its argument's."""
+EXAMPLES: Final = {"power": "W or unit=kW", "carbon": "g/kWh or unit=lb/MWh", "price": "EUR/MWh or unit=ct/kWh"}
+"""Units of each kind that errors propose, after `unit=`."""
+DEAREST = 10.0
+"""Greatest price per kWh of a series without a stated unit."""
+
+_LONGEST = 1000
+"""Characters of a name in which a unit is looked for."""
+_PREFIX = {"": 1.0, "k": 1e3, "kilo": 1e3, "m": 1e6, "mega": 1e6, "g": 1e9, "giga": 1e9}
+_GRAMS = {"g": 1.0, "gram": 1.0, "kg": 1e3, "lb": 453.59237, "t": 1e6, "tonne": 1e6}
+_SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "euro": "EUR"}
+_HUNDREDTHS = {"ct": "EUR", "cent": "money", "p": "GBP", "pence": "GBP"} | dict.fromkeys(
+    ("¢", "öre", "øre", "ore"), "money"
+)
+_WH = r"(?P<energy>[kmg]?)wh(?![a-z])"
+_PER = r"(?:\s*/\s*|[\s_]*per[\s_]*|_)"
+_CARBON = rf"(?<![a-z])(?P<mass>grams?|k?g|lbs?|tonnes?|t)[\s_]*(?:co2?[\s_-]*(?:eq|e)?)?{_PER}{_WH}"
+_PRICE = (
+    r"(?:(?<![a-z])(?P<money>euros?|cents?|pence|money|cts?|ore|(?!avg|max|min|per|sum|ton)[a-z]{3}|[öø]re|p|us\$)"
+    rf"|(?<![a-z])(?P<sign>[€$£¢])|(?:price|cost|tariff)){_PER}{_WH}"
+)
+_POWER = r"(?:(?<![a-z])|(?<=power))(?P<watts>kilo|mega|giga|[kmg]?)w(?:atts?)?(?![a-z])(?!\s*/)"
+_UNKNOWN = re.compile(
+    r"[^\s()\[\]_/]+(?:/|_per_)[kMGT]?(?:[Ww][Hh]|J|therm|BTU)(?![A-Za-z])"
+    r"|(?<![A-Za-z])[A-Za-zµ]?(?:W|VA|var)(?![A-Za-z/])"
+)
+"""Pattern of texts that resemble units: it distinguishes an unknown unit from no unit."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit: its kind, the factor to the unit `UNIT_OF` that kind, and the name of a converted series."""
+
+    text: str
+    kind: str
+    factor: float
+    name: str
+
+    @property
+    def converted(self) -> str:
+        """The unit of values converted by the factor."""
+        return "W" if self.name == POWER_W else self.name or self.text
+
+    def contradicts(self, other: Unit) -> bool:
+        """Return whether both are of one kind, but of different factors or currencies; `money` is any currency."""
+        if self.name != other.name:
+            if self.kind != other.kind:
+                return False
+            if "money/kWh" not in (self.name, other.name):
+                return True
+        return not math.isclose(self.factor, other.factor)
+
+
+def _carbon(match: re.Match[str]) -> tuple[float, str]:
+    mass = match["mass"].removesuffix("s")
+    return _GRAMS[mass] / (_PREFIX[match["energy"]] / 1e3), "g/kWh"
+
+
+def _price(match: re.Match[str]) -> tuple[float, str]:
+    money = (match["money"] or match["sign"] or "money").removesuffix("s")
+    currency = _HUNDREDTHS.get(money) or _SIGNS.get(money) or (money if money == "money" else money.upper())
+    return (0.01 if money in _HUNDREDTHS else 1.0) / (_PREFIX[match["energy"]] / 1e3), f"{currency}/kWh"
+
+
+_UNITS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], tuple[float, str]]], ...] = tuple(
+    (kind, re.compile(pattern), convert)
+    for kind, pattern, convert in (
+        ("carbon", _CARBON, _carbon),
+        ("price", _PRICE, _price),
+        ("irradiance", r"w\s*/\s*m\^?2|(?<![a-z])wm2", lambda _: (1.0, "W/m2")),
+        ("power", _POWER, lambda match: (_PREFIX[match["watts"]], POWER_W)),
+        ("energy", rf"(?<![a-z/]){_WH}(?!\s*/)", lambda match: (_PREFIX[match["energy"]], "Wh")),
+        ("temperature", r"°\s*[cf](?![a-z])|\bkelvin\b|\bcelsius\b", lambda _: (1.0, "")),
+        ("speed", r"(?<![a-z])k?m\s*/\s*[hs](?![a-z])", lambda _: (1.0, "")),
+        ("a share", r"%|percent", lambda _: (0.01, FRACTION)),
+        ("a fraction", rf"^(?:{FRACTION}s?|p\.?u\.?)$", lambda _: (1.0, FRACTION)),
+    )
+)
+_WORDS = {
+    "price": r"price|cost|tariff|\b(?:eur|usd|gbp|chf)\b|[€$£]",
+    "speed": r"wind_?\s?speed",
+    "temperature": r"(?:^|[^a-z])temp(?:erature)?(?:[^a-z]|$)",
+    "irradiance": r"irradiance|(?:^|[^a-z])(?:ghi|dni|dhi)(?:[^a-z]|$)",
+    "carbon": r"carbon|co2|emission|intensity|moer|/|(?:^|[ _])per[ _]",
+    "electric current": r"(?:^|[^a-z])[ad]c_current",
+    "voltage": r"voltage",
+    "humidity": r"humidity",
+    "cloud": r"cloud_?cover",
+    "pressure": r"pressure",
+    "power": r"power",
+    MACHINES: f"^{MACHINES}$",
+}
+"""Pattern in the name of a column without a unit for each kind, the first match counts; a ratio is no power."""
+
+
+def unit_in(text: str) -> Unit | None:
+    """Return the first unit in the name of a column, or in the text that declares its unit, or None."""
+    plain = _plain(text)
+    for kind, pattern, convert in _UNITS:
+        match = pattern.search(plain)
+        # mW is ambiguous: milliwatts, or an error for MW
+        if match is not None and not (kind == "power" and "mW" in text):
+            factor, name = convert(match)
+            return Unit(text[slice(*match.span())].strip(" _"), kind, factor, name)
+    return None
+
+
+def unknown_unit(text: str) -> str | None:
+    """Return the text in the name of a column that resembles a unit but is unknown, or None."""
+    match = None if unit_in(text) else _UNKNOWN.search(text[:_LONGEST])
+    return None if match is None else match[0]
+
+
+def declared_unit(text: str) -> Unit | None:
+    """Parse a unit such as `kW`, `EUR/MWh`, `lb/MWh` or `fraction`; return None for an unknown one."""
+    for kind, pattern, convert in _UNITS:
+        match = pattern.fullmatch(_plain(text).strip())
+        if match is not None and kind in (*UNIT_OF, "a share", "a fraction") and text.strip() != "mW":
+            factor, name = convert(match)
+            return Unit(text, "a fraction" if name == FRACTION else kind, factor, name)
+    return None
+
+
+def kind_in(text: str) -> str | None:
+    """Return the kind of a column by the unit in its name or by a word of the name, or None."""
+    unit = unit_in(text)
+    if unit is not None:
+        return unit.kind
+    return next((kind for kind, words in _WORDS.items() if re.search(words, _plain(text))), None)
+
+
+def factor_to(kind: str, unit: str, most: float, where: object) -> tuple[float, str]:
+    """Return the factor from the unit of a series to that of a kind, and the latter; `most`: the greatest value.
+
+    A series without a unit is in that of the kind, unless it is a price above `DEAREST`. Raises InputError.
+    """
+    hint = f"say unit={EXAMPLES[kind]}"
+    if not unit:
+        if kind == "price" and most > DEAREST:
+            raise InputError(where, f"is a price of up to {most:g} per kWh without a unit", hint)
+        return 1.0, UNIT_OF[kind]
+    if unit == UNSTATED:
+        raise InputError(where, "is a series whose file states no unit", hint)
+    declared = declared_unit(unit)
+    if declared is None or declared.kind != kind:
+        raise InputError(where, f"is a series in {unit}, not in a unit of {kind}", f"give one of {kind}")
+    return declared.factor, declared.converted
+
+
+def _plain(text: str) -> str:
+    return text[:_LONGEST].lower().replace("₂", "2").replace("²", "2")
+
+
+@dataclass(frozen=True)
+class SignalIntegral:
+    """A signal: `values[i]` (g/kWh, or money/kWh) holds in [`edges_s[i]`, `edges_s[i + 1]`[; shapes [n], [n + 1].
+
+    Edges begin at 0 s and increase strictly. At the last edge the values from index `again` on come again, for ever, if
+    `repeat` is true; else there is no value beyond it. `begin`: the date of 0 s in UTC, or "". `unit` and `told` as in
+    `Series`.
+    """
+
+    edges_s: Array
+    values: Array
+    begin: str = ""
+    source: str = "<memory>"
+    unit: str = ""
+    repeat: bool = False
+    told: Told = ""
+    again: int = 0
+
+    @classmethod
+    def of(cls, signal: Signal, *, repeat: bool = False, told: Told = "") -> SignalIntegral:
+        """Return the integral of a signal."""
+        edges = np.array((*signal.series.times_s, signal.end_s))
+        series = signal.series
+        return cls(edges, np.array(series.values), signal.begin, series.source, series.unit, repeat, told)
+
+    @classmethod
+    def of_series(cls, series: Series, *, repeat: bool) -> SignalIntegral:
+        """Return the integral of a series from 0 s on, which ends after its last row unless `repeat`."""
+        rows = replace(series.since(0.0), begin=series.begin, told=series.told) if series.times_s[0] else series
+        edges_s, values = np.array((*rows.times_s, rows.end_s)), np.array(rows.values)
+        again = rows.loop % len(rows) if repeat and rows.loop is not None else 0
+        return cls(edges_s, values, rows.begin, rows.source, rows.unit, repeat, rows.told, again)
+
+    @property
+    def series(self) -> Series:
+        """The signal as a series; if it ends its last value holds."""
+        period_s = float(self.edges_s[-1] - self.edges_s[self.again])
+        return replace(self.signal.series, told=self.told, loop=self.again if self.repeat else None, period_s=period_s)
+
+    @property
+    def signal(self) -> Signal:
+        """The signal without repetition."""
+        edges_s, values = tuple(self.edges_s[:-1].tolist()), tuple(self.values.tolist())
+        series = Series(edges_s, values, "value", self.source, self.unit, self.begin)
+        return Signal(series, float(self.edges_s[-1]), self.begin)
+
+    @property
+    def currency(self) -> str:
+        """The currency of a price, as in `EUR`; empty if it is not stated, or the signal is not a price."""
+        money, _, energy = self.unit.partition("/")
+        return money if energy == "kWh" and money not in ("g", "money") else ""
+
+    def upto(self, end_s: float) -> SignalIntegral:
+        """Return the signal without repetition, but as long as `end_s` or longer if it repeats. Raises InputError."""
+        if not self.repeat:
+            return self
+        longer: SignalIntegral | None = self.__dict__.get("_longer")
+        if longer is None or longer.end_s < end_s:
+            edges_s, first_s = self.edges_s[self.again : -1], self.edges_s[self.again]
+            period_s = self.edges_s[-1] - first_s
+            turns = max(1, math.ceil((2.0 * end_s - first_s) / period_s))
+            if not turns * len(edges_s) <= MAX_ROWS:
+                problem = f"{turns} repetitions of {len(edges_s)} rows are more than {MAX_ROWS} rows"
+                raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
+            begins_s = np.arange(turns)[:, None] * period_s
+            ends = (self.edges_s[: self.again], (begins_s + edges_s).ravel(), (first_s + turns * period_s,))
+            values = np.concatenate([self.values[: self.again], np.tile(self.values[self.again :], turns)])
+            longer = replace(self, edges_s=np.concatenate(ends), values=values, repeat=False, again=0)
+            self.__dict__["_longer"] = longer
+        return longer
+
+    @classmethod
+    def regular(cls, values: Sequence[float], step_s: float = 3600.0) -> SignalIntegral:
+        """Return the signal of values that hold `step_s` s each."""
+        edges = np.arange(len(values) + 1, dtype=np.float64) * step_s
+        return cls(edges, np.array(values, dtype=np.float64))
+
+    @property
+    def end_s(self) -> float:
+        """End of the signal in s, infinite if it repeats."""
+        return math.inf if self.repeat else float(self.edges_s[-1])
+
+    @cached_property
+    def _reached(self) -> Array:
+        return np.concatenate([(0.0,), np.cumsum(np.diff(self.edges_s) * self.values)])
+
+    def integral(self, time_s: Array | float) -> Array:
+        """Return the integral from 0 to each time in [0, end], in the signal's unit x s."""
+        times = np.asarray(time_s)
+        plain = self.upto(float(times.max(initial=0.0)))
+        integrals: Array = np.interp(times, plain.edges_s, plain._reached)
+        return integrals
+
+    def at(self, time_s: Array | float) -> Array:
+        """Return the value at each time in s."""
+        times = np.asarray(time_s)
+        plain = self.upto(float(times.max(initial=0.0)))
+        index = np.searchsorted(plain.edges_s, times, "right") - 1
+        values: Array = plain.values[np.clip(index, 0, len(plain.values) - 1)]
+        return values
+
+    def edges_in(self, begin_s: float, end_s: float) -> Array:
+        """Return the edges strictly between two times, in s."""
+        plain = self.upto(end_s)
+        first, last = np.searchsorted(plain.edges_s, [begin_s, end_s], "right")
+        edges = plain.edges_s[first:last]
+        return edges[edges < end_s]
+
+    def per_watt(self, begin_s: Array | float, end_s: Array | float) -> Array:
+        """Return the emissions in g, or the cost, of 1 W between two times."""
+        return (self.integral(end_s) - self.integral(begin_s)) / J_PER_KWH
+
+    def of_steps(self, begin_s: Array | float, steps: Steps) -> Array:
+        """Return the emissions or costs of power steps on one cpu for each begin in s, in the shape of `begin_s`."""
+        times = np.asarray(begin_s, dtype=np.float64)[..., None] + steps.edges_s
+        return np.diff(self.integral(times), axis=-1) @ steps.watts / J_PER_KWH
+
+    def covers(self, end_s: float, whose: object) -> None:
+        """Raise InputError unless the signal reaches `end_s`."""
+        # sums of times have rounding errors
+        if not end_s <= self.end_s + REPORTED_S:
+            problem = f"the signal ends at {self.end_s:g} s, before {end_s:g} s, which {whose} may need"
+            raise InputError(self.source, problem, "take a longer signal, or let jobs wait less")
+
+    def plus(self, other: SignalIntegral, own: float, others: float) -> SignalIntegral:
+        """Return `own` x this + `others` x another signal, such as carbon and price, over the time that both cover.
+
+        Raises InputError.
+        """
+        end, again_s = min(self.end_s, other.end_s), 0.0
+        both = end == math.inf
+        if both:
+            common = combined((self.series, other.series), sum)
+            end, again_s = common.end_s, common.times_s[common.loop or 0]
+        edges = np.unique(np.concatenate([self.upto(end).edges_s, other.upto(end).edges_s]))
+        edges = np.append(edges[edges < end], end)
+        values = own * self.at(edges[:-1]) + others * other.at(edges[:-1])
+        again = int(np.searchsorted(edges, again_s))
+        return SignalIntegral(edges, values, self.begin, self.source, repeat=both, again=again)
 
 
 @dataclass(frozen=True)

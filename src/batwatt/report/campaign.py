@@ -17,8 +17,8 @@ from batwatt.report.saved_runs import envelope_of
 from batwatt.results.compared import CaseFacts
 from batwatt.results.figures import FIGURES, METRICS, figures_of
 from batwatt.results.power import power_series
+from batwatt.results.run_files import file_of
 from batwatt.results.style import Look
-from batwatt.results.writers import file_of
 
 TABLE = "table.parquet"
 DONE = "done"

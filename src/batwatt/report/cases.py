@@ -9,8 +9,8 @@ from functools import cached_property
 
 import pandas as pd
 
+from batwatt.model.platform import MachinePower
 from batwatt.model.series import Series
-from batwatt.model.site import MachinePower
 from batwatt.report.means import Difference, mean_of
 from batwatt.results.compared import COMPARED, CaseFacts, known_mean, sample_of
 from batwatt.results.figures import Figure, figures_of

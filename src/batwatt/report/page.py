@@ -18,7 +18,7 @@ from batwatt.report.sentences import findings, headline, sentences
 from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of
 from batwatt.report.texts import jobs, percent, stems_of
 from batwatt.results import style
-from batwatt.results.csv_block import without_formulas_in
+from batwatt.results.run_files import without_formulas_in
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
 """Folder of the report, within the campaign's, and two of its files."""

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.model.clock import date_s_of
 from batwatt.model.series import Series
-from batwatt.results import read
-from batwatt.results.run_data import check_files, metadata_of
-from batwatt.results.writers import file_of
+from batwatt.model.signal import date_s_of
+from batwatt.results import run_files
+from batwatt.results.run_files import check_files, file_of, metadata_of
 
 
 def begin_of(prefix: Path) -> float | None:
@@ -22,7 +21,7 @@ def begin_of(prefix: Path) -> float | None:
 def envelope_of(prefix: Path) -> Series | None:
     """Return the envelope in W of a saved run until its end, of `PREFIX_power.csv`; None for a run without one."""
     check_files(prefix)
-    rows = read.table(prefix, "power")
+    rows = run_files.table(prefix, "power")
     rows = rows[rows["cap_w"].notna()]
     if rows.empty:
         return None

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from batwatt.files import write_text
 from batwatt.model.record import Record
-from batwatt.results.columns import FILES
-from batwatt.results.writers import write_columns, write_rows
+from batwatt.results.run_files import FILES, write_columns, write_rows
 
 _ONLY_4 = ("scheduling_time", "simulation_time")
 

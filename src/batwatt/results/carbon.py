@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.model.phases import Array, Steps
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Array, Steps
 from batwatt.model.workload import ATTEMPT, Composed, Job, Workload
-from batwatt.protocol.phases import CPUS, reported_model
-from batwatt.results import read
+from batwatt.protocol.job_fields import CPUS, reported_model
+from batwatt.results import run_files
 from batwatt.results.origins import origins_of
 from batwatt.results.power import power_series
-from batwatt.results.writers import file_of
+from batwatt.results.run_files import file_of
 from batwatt.units import LAG_S
 
 ROW_COLUMNS = ("job", "segment", "row", "arrival_s", "begin_s", "end_s", "energy_j", "carbon_g", "cost", "known")
@@ -94,8 +94,8 @@ def account(
     Rows `3#1` are pieces of job 3. The energy of all hosts besides that of the jobs is idle. Raises InputError.
     """
     path = file_of(prefix, "jobs")
-    jobs = read.jobs(prefix)
-    ran = jobs[jobs["final_state"] != read.REJECTED].reset_index(drop=True)
+    jobs = run_files.jobs(prefix)
+    ran = jobs[jobs["final_state"] != run_files.REJECTED].reset_index(drop=True)
     bad = np.flatnonzero(~(ran["consumed_energy"].to_numpy() >= 0.0))
     if len(bad):
         problem = f"job {ran['job_id'][bad[0]]} has no consumed energy"

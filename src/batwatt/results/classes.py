@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.results.columns import CLASSES
+from batwatt.results.run_files import CLASSES, file_of, write_rows
 from batwatt.results.run_table import Floats, Mask, RunTable
-from batwatt.results.writers import file_of, write_rows
 from batwatt.units import HOUR_S
 
 EDGES_H = (0.0, 0.25, 1.0, 3.0, 6.0, 12.0, 24.0, math.inf)

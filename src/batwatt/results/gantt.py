@@ -21,9 +21,9 @@ from batwatt.results import style
 from batwatt.results.plots import draw_power
 from batwatt.results.power import PowerTrace, power_series
 from batwatt.results.power_bins import bin_edges
+from batwatt.results.run_files import file_of
 from batwatt.results.style import Picture
 from batwatt.results.timeline import STATES, DrawnRun, StateSegment, Timeline, read_timeline
-from batwatt.results.writers import file_of
 
 GANTT_WIDTH_IN = 10.0
 POWER_IN = 1.5

@@ -39,7 +39,7 @@ import math
 import numpy as np
 
 from batwatt.model.series import Series
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 from batwatt.results.parts import Floats, Mask
 from batwatt.results.run_table import RunTable
 from batwatt.results.slowdowns import mean_wait_s

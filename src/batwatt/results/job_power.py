@@ -14,13 +14,11 @@ from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
-from batwatt.protocol.job_power import power_of
-from batwatt.results.columns import KILLED
+from batwatt.protocol.job_fields import power_of
 from batwatt.results.figures import Values
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.power import PowerTrace, compare
-from batwatt.results.run_data import RunData, numbers, texts
-from batwatt.results.writers import file_of
+from batwatt.results.run_files import KILLED, RunData, file_of, numbers, texts
 
 JOB_POWER = ("share_above", "above_j", "mean_w", "max_w", "mean_turnaround_s", "completed", "killed_power")
 """Figures in the table of a run whose jobs draw different power."""

@@ -17,20 +17,17 @@ from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.files import read_text, write_json
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.window import Window
+from batwatt.model.signal import SignalIntegral, Window
 from batwatt.model.work import flops_of
 from batwatt.model.workload import LONG_S, Workload
-from batwatt.results.columns import FAILED, KILLED, REJECTED, SUCCESSFUL, WALLTIME
 from batwatt.results.figures import METRICS, Values, rounded
 from batwatt.results.goodput import goodput_figures
 from batwatt.results.origins import Origins
 from batwatt.results.parts import Chains, Floats, Mask
 from batwatt.results.power import compare, power_series, step_bounds, weighted
-from batwatt.results.run_data import RunData, numbers, texts
+from batwatt.results.run_files import FAILED, KILLED, REJECTED, SUCCESSFUL, WALLTIME, RunData, file_of, numbers, texts
 from batwatt.results.run_table import RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import slowdown_figures
-from batwatt.results.writers import file_of
 from batwatt.units import REPORTED_S
 
 LATENESS_S = 1.0

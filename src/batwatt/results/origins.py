@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.workload import ATTEMPT, Workload
-from batwatt.results.run_data import Columns, numbers
+from batwatt.results.run_files import Columns, numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,9 @@ import numpy as np
 
 from batwatt.model.platform import Platform
 from batwatt.model.workload import Workload
-from batwatt.results.columns import FAILED, WALLTIME
 from batwatt.results.parts import Floats
 from batwatt.results.rejections import causes, rejected_rows
-from batwatt.results.run_data import RunData, texts
+from batwatt.results.run_files import FAILED, WALLTIME, RunData, texts
 from batwatt.results.run_table import ClassedRows, RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import turnarounds
 from batwatt.units import REPORTED_S

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, OVERHEAD, PIECE, RECOVERY, SUSPENDED
-from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
-from batwatt.results.run_data import Columns, numbers, texts
+from batwatt.results.run_files import KILLED, SUCCESSFUL, Columns, numbers, texts
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

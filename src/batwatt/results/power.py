@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.results.columns import FILES
-from batwatt.results.run_data import RERUN, RunData
-from batwatt.results.writers import file_of, write_columns
+from batwatt.model.signal import SignalIntegral
+from batwatt.results.run_files import FILES, RERUN, RunData, file_of, write_columns
 from batwatt.units import J_PER_KWH, REPORTED_S
 
 Floats = NDArray[np.float64]

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from batwatt.model.workload import MIGRATED, OVERHEAD, REMAINDER, Workload
-from batwatt.results.columns import REJECTED
 from batwatt.results.parts import Mask
-from batwatt.results.run_data import texts
+from batwatt.results.run_files import REJECTED, texts
 from batwatt.results.run_table import ClassedRows
 
 NO_REASON = "the scheduler gave no reason"

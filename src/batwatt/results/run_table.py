@@ -12,14 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Job, Workload
-from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Kinds, Mask, chains_of, kinds_of
-from batwatt.results.run_data import Columns, RunData, numbers, texts
-from batwatt.results.writers import file_of
+from batwatt.results.run_files import KILLED, REJECTED, SUCCESSFUL, Columns, RunData, file_of, numbers, texts
 from batwatt.units import LAG_S
 
 

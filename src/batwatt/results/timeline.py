@@ -9,9 +9,9 @@ from pathlib import Path
 from batwatt.errors import InputError
 from batwatt.model.hostset import from_text, ids, intervals
 from batwatt.model.platform import Platform
-from batwatt.results import read
+from batwatt.results import run_files
 from batwatt.results.metrics import SUCCESSFUL
-from batwatt.results.writers import file_of
+from batwatt.results.run_files import file_of
 
 STATES = ASLEEP, SWITCHING_OFF, SWITCHING_ON = "asleep", "switching off", "switching on"
 REQUEST_ON, REQUEST_SLEEP = -1, -2
@@ -82,8 +82,8 @@ def read_timeline(prefix: Path | str, platform: Platform) -> Timeline:
 
 
 def _runs(prefix: Path | str, hosts: int) -> Iterator[DrawnRun]:
-    frame = read.jobs(prefix)
-    ran = frame[frame["final_state"] != read.REJECTED]
+    frame = run_files.jobs(prefix)
+    ran = frame[frame["final_state"] != run_files.REJECTED]
     columns = ("job_id", "allocated_resources", "starting_time", "finish_time", "final_state")
     for row, (job, where, start_s, end_s, state) in zip(
         ran.index.tolist(), zip(*(ran[name].tolist() for name in columns), strict=True), strict=True
@@ -96,7 +96,7 @@ def _runs(prefix: Path | str, hosts: int) -> Iterator[DrawnRun]:
 def _spans(prefix: Path | str, platform: Platform, end_s: float) -> Iterator[StateSegment]:
     """Yield the states of each server; a server without a row stays in its initial p-state."""
     path = file_of(prefix, "pstate_changes")
-    frame = read.pstate_changes(prefix)
+    frame = run_files.pstate_changes(prefix)
     now: list[int | str] = [_state(platform, host.id, host.initial_pstate) for host in platform.hosts]
     since = [0.0] * len(platform)
     spans: list[list[StateSegment]] = [[] for _ in platform.hosts]

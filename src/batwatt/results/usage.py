@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 from batwatt.units import HOUR_S, J_PER_KWH
 
 BY = ("user", "account", "partition", "month")

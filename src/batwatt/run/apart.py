@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from batwatt.engine.batsim5 import Dialect
-from batwatt.engine.bs import Link
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.launch import batsim_command, batsim_version, drive
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.batsim.batsim5 import Dialect
+from batwatt.batsim.bs import Link
+from batwatt.batsim.wire import batsim_command, batsim_version, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import write_text
 from batwatt.inputs.load import RunInputs, is_trace
@@ -23,11 +23,10 @@ from batwatt.inputs.traces.window import workload_json
 from batwatt.inputs.workloads.batsim5_files import converted_file
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.inputs.workloads.google_like import to_text
-from batwatt.model.machines import MachineSpec
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.workload import Workload
 from batwatt.protocol.events import batsim5_events, refuse_batsim5_events
-from batwatt.results.writers import file_of
+from batwatt.results.run_files import file_of
 from batwatt.run.batsim5_files import WORKED_OUT, map_files
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.spec import RunSpec

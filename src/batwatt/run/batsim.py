@@ -10,16 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import serve
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import serve
-from batwatt.errors import DeadlockError
+from batwatt.errors import DeadlockError, tell_before_work
 from batwatt.files import whole_set
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload
-from batwatt.remarks import tell_before_work
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import write_record
 from batwatt.run.run import OUTPUTS
 
 LOGGER = logging.getLogger(__name__)

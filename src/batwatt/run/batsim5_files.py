@@ -24,9 +24,7 @@ from batwatt.files import whole_file
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import NULL_RUNTIME_S, StateRows
-from batwatt.results.columns import FILES
-from batwatt.results.csv_block import escaped
-from batwatt.results.writers import file_of, write_columns, write_rows
+from batwatt.results.run_files import FILES, escaped, file_of, write_columns, write_rows
 
 WORKED_OUT = {
     "machine_states.csv": "in Batsim 5 (v5.0.0-rc2) a host that has computed never becomes idle again",

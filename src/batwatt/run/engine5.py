@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from batwatt.engine.protocol5.engine import Engine5
+from batwatt.engine.server5 import Engine5
 from batwatt.errors import DeadlockError
 from batwatt.files import whole_set
 from batwatt.inputs.platforms.host_choice import HostChoice
@@ -44,7 +44,7 @@ def run_engine5(
     jobs.
     """
     # zmq takes a while to be loaded
-    from batwatt.engine.wire import EngineSocket5
+    from batwatt.batsim.wire import EngineSocket5
 
     loads = [read_workload5(path, f"w{index}") for index, path in enumerate(workloads)]
     happenings = [read_events5(path, f"ee{index}") for index, path in enumerate(events)]

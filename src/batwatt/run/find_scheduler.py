@@ -16,15 +16,15 @@ from pathlib import Path
 from types import FrameType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Literal, get_args, get_origin
 
+from batwatt.batsim.adapters import low_level
 from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.files import PACKAGE
-from batwatt.model.clock import Clock
+from batwatt.model.signal import Clock
 from batwatt.run.loader import PREFIX, code_file, defines, load, load_plugin, pybatsim_files, readable
-from batwatt.scheduling.base import Scheduler
-from batwatt.scheduling.options import SchedulerOptions, read_options
+from batwatt.scheduling.base import Scheduler, SchedulerOptions, read_options
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
-_WIRE = "batwatt.engine.wire"
+_WIRE = "batwatt.batsim.wire"
 SHIFT = "shift"
 """The option by which a run holds jobs (`batwatt.shift`)."""
 
@@ -200,9 +200,6 @@ def _scheduler_of(thing: Any) -> type[Any] | None:
     if isinstance(thing, type) and callable(getattr(thing, "onNoMoreEvents", None)):
         return thing
     if isinstance(thing, FunctionType) or (isinstance(thing, type) and callable(getattr(thing, "schedule", None))):
-        # the high-level API takes a while to be loaded
-        from batwatt.engine.high_level import low_level
-
         return low_level(thing)
     return None
 

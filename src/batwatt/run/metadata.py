@@ -11,22 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from batwatt._version import __version__
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.files import is_file, write_json
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec
-from batwatt.model.clock import Clock
-from batwatt.model.machines import MachineSpec
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import Clock, SignalIntegral
 from batwatt.model.workload import Workload
-from batwatt.results.run_data import digests_of
-from batwatt.results.writers import file_of
+from batwatt.results.run_files import digests_of, file_of
 from batwatt.run.spec import RunSpec
-from batwatt.scheduling.options import EVENTS
+from batwatt.scheduling.base import EVENTS
 
 
 def write_metadata(

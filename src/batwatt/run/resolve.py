@@ -9,22 +9,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.held import HeldArrivals
-from batwatt.errors import InputError
+from batwatt.batsim.adapters import HeldArrivals
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.errors import InputError, remark
 from batwatt.inputs.description import capacity_of_text
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.delays_to_flops import has_delay
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachinePower, Platform, least_of
 from batwatt.model.series import Series
-from batwatt.model.site import MachinePower, least_of
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import ESTIMATE, LENGTH, Job
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
-from batwatt.remarks import remark
 from batwatt.run.find_scheduler import (
     SHIFT,
     blaming,
@@ -35,9 +33,8 @@ from batwatt.run.find_scheduler import (
     scheduler_class,
 )
 from batwatt.run.spec import RunSpec
-from batwatt.scheduling.base import Scheduler
-from batwatt.scheduling.job_lengths import request_s
-from batwatt.scheduling.options import EVENTS
+from batwatt.scheduling.base import EVENTS, Scheduler
+from batwatt.scheduling.job import request_s
 
 _log = logging.getLogger(__name__)
 LIMITS = {"envelope": "power_w", "capacity": "machines"}

@@ -12,21 +12,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from batwatt.batsim.adapters import seldom_collected, simulate
+from batwatt.batsim.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import seldom_collected, simulate
-from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
-from batwatt.errors import DeadlockError, InputError
+from batwatt.errors import DeadlockError, InputError, tell_before_work
 from batwatt.files import refuse_folder, whole_set, write_json, write_text
 from batwatt.inputs.load import RunInputs
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.model.record import Record
 from batwatt.model.series import Series
-from batwatt.remarks import tell_before_work
-from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS, Values
-from batwatt.results.run_data import RunData, digests_of, metadata_of
-from batwatt.results.writers import file_of, write_record
+from batwatt.results.run_files import FILES, RunData, digests_of, file_of, metadata_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.metadata import write_metadata
 from batwatt.run.resolve import ResolvedRun, prepare

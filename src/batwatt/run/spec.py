@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.model.machines import MachineSpec
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.series import Series
 
 EngineName = Literal["embedded", "wire", "batsim"]

@@ -1,1 +1,1 @@
-"""Shared parts of the schedulers of all systems."""
+"""Shared parts of schedulers."""

@@ -16,15 +16,11 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachinePower, Platform, least_of
 from batwatt.model.series import MACHINES, Series, checked_capacity
-from batwatt.model.site import MachinePower, least_of
-from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.hosts import Hosts
-from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import LIMIT, SchedulerOptions
+from batwatt.scheduling.base import LIMIT, Job, Scheduler, SchedulerOptions
+from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.job import JobLengths, ManagedJob
 
 
 class MachineOptions(SchedulerOptions):

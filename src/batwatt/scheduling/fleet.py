@@ -1,17 +1,160 @@
-"""Machines that jobs share: free cores and memory, the jobs of each and their ends, and the machines in service."""
+"""Machines of a scheduler of cores: free cores and memory, the hosts behind them, and forecasts of limits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import final
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.scheduling.foresight import Foresight
-from batwatt.scheduling.jobs import NOWHERE, ManagedJob, Places
-from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.errors import InputError
+from batwatt.model import hostset
+from batwatt.model.platform import SLEEP_STATES, WATTS, Platform, machine_of, sleeps_of
+from batwatt.model.series import DEFAULT_STEP_S, Series
+from batwatt.scheduling.job import NOWHERE, ManagedJob, Places
+from batwatt.scheduling.orders import Nodes, NodeSelection
+from batwatt.units import HOUR_S
+
+Floats: TypeAlias = NDArray[np.float64]
+_NOTHING = np.empty(0)
+
+
+def next_step_s(series: Series | None, time_s: float) -> float:
+    """Return the begin in s of the first step after a time: a change of a value, or a multiple of the usual step."""
+    usual_s = (math.floor(time_s / DEFAULT_STEP_S) + 1) * DEFAULT_STEP_S
+    return usual_s if series is None else min(series.next_change(time_s), usual_s)
+
+
+@dataclass(frozen=True)
+class EnvelopeForecast:
+    """The caps of the next `steps` steps of a series, each with a random relative error.
+
+    The forecast k steps ahead is P x (1 + error x sqrt(k) x z), at least 0 W, with z standard normal: the error is the
+    standard deviation of the next step's, and grows as that of a random walk. The draws depend on `seed` and on the
+    time only, so that equal questions get equal answers; 0 is an exact forecast.
+    """
+
+    series: Series
+    steps: int
+    error: float = 0.0
+    seed: int = 0
+
+    def after(self, now_s: float) -> tuple[float, ...]:
+        """Return the caps in W of the next steps that begin after `now_s`, as they are forecast then."""
+        issued_s = now_s
+        caps_w: list[float] = []
+        for _ in range(self.steps):
+            now_s = next_step_s(self.series, now_s)
+            caps_w.append(self.series.at(now_s))
+        if not self.error:
+            return tuple(caps_w)
+        normal = np.random.default_rng((self.seed, round(issued_s * 1e6))).standard_normal(self.steps)
+        spread = self.error * np.sqrt(np.arange(1, self.steps + 1))
+        return tuple(np.maximum(np.asarray(caps_w) * (1.0 + spread * normal), 0.0).tolist())
+
+
+class CapacityForecast:
+    """The changes of a capacity of `machines` machines as they are forecast for `horizon_s` s ahead.
+
+    Errors (section 8.2.1 of the varcap dissertation): `bias` is relative, `noise` the standard deviation an hour ahead
+    as a share of all machines, growing with the root of the time ahead. `false_alarms` is the chance that a change is
+    forecast as a fall to the least capacity, `missed` that a fall is forecast as no change.
+    """
+
+    def __init__(
+        self,
+        capacity: Series,
+        machines: int,
+        horizon_s: float,
+        bias: float,
+        noise: float,
+        false_alarms: float,
+        missed: float,
+        seed: int,
+    ) -> None:
+        self._capacity = capacity
+        self._times, self._values = [0.0], [capacity.at(0.0)]
+        self._machines = machines
+        self._horizon_s = horizon_s
+        self._bias, self._noise, self._false_alarms, self._missed = bias, noise, false_alarms, missed
+        self._seed = seed
+
+    def at(self, now_s: float) -> tuple[Floats, Floats, float]:
+        """Return times of change in ]now, now + horizon], the forecast capacities, and the time of the next look."""
+        while (last_s := self._times[-1]) <= now_s + self._horizon_s:
+            if (change_s := self._capacity.next_change(last_s)) == math.inf:
+                break
+            self._times.append(change_s)
+            self._values.append(self._capacity.at(change_s))
+        first, beyond = (bisect_right(self._times, time_s) for time_s in (now_s, now_s + self._horizon_s))
+        next_s = self._times[beyond] - self._horizon_s if beyond < len(self._times) else math.inf
+        times, values = np.array(self._times[first:beyond]), np.array(self._values[first:beyond])
+        if len(times) and (self._bias or self._noise or self._false_alarms or self._missed):
+            values = self._forecast(values, times, max(first - 1, 0))
+        return times, values, float(next_s)
+
+    def _forecast(self, values: Floats, times: Floats, issue: int) -> Floats:
+        """Return the forecast issued at step number `issue` for the steps after it."""
+        normal = np.random.default_rng([self._seed, issue, 0]).standard_normal(len(values))
+        chance = np.random.default_rng([self._seed, issue, 1]).random((len(values), 2))
+        hours = (times - self._times[issue]) / HOUR_S
+        values = values * (1.0 + self._bias) + self._noise * self._machines * np.sqrt(hours) * normal
+        values = np.floor(np.clip(values, 0.0, self._machines) + 1e-9)
+        before = self._values[issue]
+        for k in range(len(values)):
+            if values[k] < before and chance[k, 0] < self._missed:
+                values[k] = before
+            if chance[k, 1] < self._false_alarms:
+                values[k] = self._capacity.least()
+            before = values[k]
+        return values
+
+
+class Foresight:
+    """Forecast changes of the capacity and, for each, the number of machines assumed to be busy after it.
+
+    Without a forecast there are no changes, and no job is restrained.
+    """
+
+    def __init__(self, forecast: CapacityForecast | None = None) -> None:
+        self._forecast = forecast
+        self._next_s = math.inf if forecast is None else -math.inf
+        self.times_s: Floats = _NOTHING
+        self.limits: Floats = _NOTHING
+        self.counts: Floats = _NOTHING
+        self.has_forecast = forecast is not None
+        """True if there is a forecast."""
+        self.ahead = False
+        """True if a change is known now."""
+
+    def look(self, now_s: float, stepped: bool, until_s: Floats) -> bool:
+        """Look ahead from now if more can be known, or after a step; `until_s` are the assumed ends of all machines.
+
+        Return whether anything may have changed.
+        """
+        if self._forecast is None or not (stepped or now_s >= self._next_s):
+            return False
+        self.times_s, self.limits, self._next_s = self._forecast.at(now_s)
+        self.ahead = len(self.times_s) > 0
+        ends = np.sort(until_s)
+        self.counts = (len(ends) - np.searchsorted(ends, self.times_s, side="right")).astype(np.float64)
+        return True
+
+    def blocked_s(self, now_s: float, end_s: float, more: int) -> float:
+        """Return the last known change in [now, end[ beyond which `more` further machines cannot be busy, or -inf."""
+        coming = (self.times_s >= now_s) & (self.times_s < end_s)
+        blocked = self.times_s[coming & (self.counts + more > self.limits)]
+        return float(blocked[-1]) if len(blocked) else -math.inf
+
+    def count(self, from_s: float, to_s: float, machines: int) -> None:
+        """Count `machines` more machines as busy in [from, to[."""
+        if self.ahead:
+            self.counts[(self.times_s >= from_s) & (self.times_s < to_s)] += machines
+
 
 _ROUNDING = 1e-12
 """Share of the memory of a machine that sums of the memory of jobs may be wrong by: 0.7 - 0.4 is less than 0.3."""
@@ -268,3 +411,174 @@ class Fleet:
     def busy(self, low: int = 0) -> NDArray[np.int64]:
         """Return the machines from `low` on that are in service and have tasks, ascending."""
         return low + np.flatnonzero(self.in_service[low:] & (self.free[low:] < self.cores))
+
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+@final
+class Hosts:
+    """The hosts of machines as Batsim describes them, all machines being on at first. Raises InputError."""
+
+    def __init__(self, described: Sequence[Mapping[str, Any]], switch: bool, platform: Platform | None = None) -> None:
+        members, self._off_state, self._on_state = _grouped(described, switch)
+        states = set() if platform is None else {host.initial_pstate for host in platform.hosts}
+        if len(states) == 1:
+            # they come back as they were
+            self._on_state = states.pop()
+        self.cores = len(members[0])
+        self._ids = np.array(members)
+        machine_of = np.empty(len(described), dtype=np.int64)
+        machine_of[self._ids] = np.arange(len(members))[:, None]
+        self._machine_of = machine_of
+        self._first: list[int] = self._ids[:, 0].tolist()
+        self._together = bool((np.diff(self._ids, axis=1) == 1).all())
+        self._full = (1 << self.cores) - 1
+        self._on = np.ones(len(members), dtype=np.bool_)
+        self._wanted = np.zeros(len(members), dtype=np.bool_)
+        self._changing = np.zeros(len(members), dtype=np.bool_)
+        self._out = np.zeros(len(members), dtype=np.bool_)
+        self._arrived = np.zeros(len(members), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def describe(self, fleet: Fleet, platform: Platform | None) -> None:
+        """Set the watts and the speeds in flop/s of a fleet's machines, if there is a platform."""
+        if platform is not None:
+            states = [host.pstates[host.initial_pstate] for host in platform.hosts]
+            fleet.watts = np.array([state.full_w for state in states])[self._ids].sum(axis=1)
+            fleet.speed_flops = np.array([state.speed_flops for state in states])[self._ids].mean(axis=1)
+
+    def speeds(self, platform: Platform) -> NDArray[np.float64]:
+        """Return the speed of each machine, that of its slowest host, in flop/s."""
+        speeds: NDArray[np.float64] = np.array([h.pstates[h.initial_pstate].speed_flops for h in platform.hosts])
+        slowest: NDArray[np.float64] = speeds[self._ids].min(axis=1)
+        return slowest
+
+    # jobs -------------------------------------------------------------------------------------------------------
+
+    def take(self, task: ManagedJob, fleet: Fleet) -> int:
+        """Return the mask of the hosts that a task gets on its machines, of which the lowest free."""
+        if task.machines:
+            ids = self._ids[task.places].ravel()[: task.hosts]
+            return self._mask(ids)
+        machine: int = task.places.item(0)
+        task.bits = 0
+        free = self._full
+        for other in fleet.on(machine):
+            free &= ~other.bits
+        task.bits = bits = hostset.lowest(free, task.hosts)
+        if self._together:
+            return bits << self._first[machine]
+        return self._mask(self._ids[machine][hostset.ids(bits)])
+
+    def _mask(self, ids: Numbers) -> int:
+        bits = np.zeros(int(ids.max()) + 1, dtype=np.uint8)
+        bits[ids] = 1
+        return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+    # switching --------------------------------------------------------------------------------------------------
+
+    def serve(self, fleet: Fleet, machines: Numbers, on: bool) -> None:
+        """Take machines into service, or out of it: then they should be off."""
+        fleet.serve(machines, on)
+        self._wanted[machines] = on
+
+    def leave_out(self, fleet: Fleet, out: int) -> None:
+        """Take the machines of some hosts out of service."""
+        self._out[:] = False
+        self._out[self.machines(out)] = True
+        fleet.out[:] = self._out
+        fleet.outs = int(np.count_nonzero(self._out))
+        self.serve(fleet, np.flatnonzero(self._out & fleet.in_service), False)
+
+    @property
+    def held(self) -> int:
+        """Number of machines out of service that draw power, as a part of the capacity."""
+        return int(np.count_nonzero(self._out & (self._on | self._changing)))
+
+    def machines(self, mask: int) -> Numbers:
+        """Return the machines of some hosts, each as often as it has such hosts."""
+        return np.asarray(self._machine_of[hostset.ids(mask)])
+
+    def want(self, machines: NDArray[np.bool_]) -> None:
+        """Set the machines that should be on; all others should be off."""
+        self._wanted[:] = machines
+
+    @property
+    def on(self) -> NDArray[np.bool_]:
+        """Machines that are on, or will be once they have switched off and on again; (machines,)."""
+        return self._on
+
+    @property
+    def pstates(self) -> tuple[int, int] | None:
+        """The p-states of machines that are on and off; None if they are never switched."""
+        return None if self._off_state is None else (self._on_state, self._off_state)
+
+    @property
+    def settled(self) -> bool:
+        """True if every machine is in the state in which it should be, and none is switching."""
+        if self._off_state is None:
+            return True
+        return not (((self._wanted != self._on) | self._changing) & ~self._out).any()
+
+    @property
+    def ready(self) -> NDArray[np.bool_]:
+        """Machines that are on, and not switching; (machines,)."""
+        return self._on & ~self._changing
+
+    def switches(self, fleet: Fleet, occupied: int = 0) -> Iterator[tuple[int, int]]:
+        """Yield the masks of hosts to be switched now, and the p-states for them: of machines without a task.
+
+        `occupied`: hosts of tasks that are over by the fleet, and whose end is still to be reported.
+        """
+        off_state = self._off_state
+        if off_state is None:
+            return
+        now = (self._wanted != self._on) & ~(self._changing | self._out) & (fleet.free == fleet.cores)
+        if occupied and now.any():
+            now[self.machines(occupied)] = False
+        for on, state in ((True, self._on_state), (False, off_state)):
+            machines = np.flatnonzero(now & (self._wanted == on))
+            if len(machines):
+                self._changing[machines] = True
+                fleet.switched(machines, False)
+                yield self._mask(self._ids[machines].ravel()), state
+
+    def arrived(self, low: int, high: int, pstate: int) -> tuple[Numbers, bool]:
+        """Note a p-state of hosts low .. high; return the machines with all their hosts in it, and whether it is on."""
+        machines = self._machine_of[low : high + 1]
+        self._arrived += np.bincount(machines, minlength=len(self))
+        whole = np.flatnonzero(self._arrived == self.cores)
+        self._arrived[whole] = 0
+        self._changing[whole] = False
+        self._on[whole] = pstate == self._on_state
+        return whole, pstate == self._on_state
+
+
+def _grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[list[int]], int | None, int]:
+    """Return the hosts of each machine, in the order of their first hosts; the p-state of sleep if any, that of work.
+
+    `hosts` are Batsim's descriptions of them. Without `switch` there is no sleep. Raises InputError if the machines
+    are not alike.
+    """
+    members: dict[str, list[int]] = {}
+    sleeping: set[str] = set()
+    without_watts = frozenset(WATTS).isdisjoint
+    for number, host in enumerate(hosts):
+        properties = host["properties"]
+        members.setdefault(machine_of(properties, host["name"]), []).append(number)
+        # without watts there is no accounting for energy, and without that no switching
+        measured = switch and not without_watts(properties)
+        sleeping.add(properties.get(SLEEP_STATES, "") if measured else "")
+    sizes = {len(numbers) for numbers in members.values()}
+    if len(sizes) > 1 or len(sleeping) > 1:
+        what = "numbers of hosts" if len(sizes) > 1 else "sleep states"
+        raise InputError("platform", f"machines have different {what}", "use machines that are alike")
+    sleeps = sleeps_of(sleeping.pop())
+    if not sleeps:
+        return list(members.values()), None, 0
+    special = {state for each in sleeps for state in (each.sleep, each.switch_off, each.switch_on)}
+    on_state = next(state for state in range(len(special) + 1) if state not in special)
+    return list(members.values()), sleeps[0].sleep, on_state

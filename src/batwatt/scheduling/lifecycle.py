@@ -28,7 +28,7 @@ from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.model.workload import ATTEMPT, CHECKPOINT, ESTIMATE, RECOVERY, WINDOW_OVER
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 from batwatt.units import HOUR_S, LAG_S, REPORTED_S
 
 _MANY: Final = 1000

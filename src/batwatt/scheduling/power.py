@@ -17,17 +17,13 @@ from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.model.workload import LENGTH
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
-from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.foresight import next_step_s
-from batwatt.scheduling.job_lengths import JobLengths, request_s
-from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.node_selection import First, NodeSelection
-from batwatt.scheduling.options import PowerOptions
-from batwatt.scheduling.orders import Order
+from batwatt.scheduling.base import Job, PowerOptions, Scheduler
+from batwatt.scheduling.cluster import Cluster, Progress, outage
+from batwatt.scheduling.fleet import next_step_s
+from batwatt.scheduling.job import JobLengths, ManagedJob, request_s
+from batwatt.scheduling.orders import First, NodeSelection, Order
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
-from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
 from batwatt.units import REPORTED_S
 

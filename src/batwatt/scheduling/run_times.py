@@ -15,7 +15,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.workload import ESTIMATE
-from batwatt.scheduling.job_lengths import JobLengths, request_s, text_in
+from batwatt.scheduling.job import JobLengths, request_s, text_in
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.registry import register
 

@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 
 from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINTED, MIGRATED, OVERHEAD, overhead
-from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.job import JobLengths
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.registry import register
 from batwatt.units import LAG_S, REPORTED_S

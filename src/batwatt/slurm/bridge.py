@@ -1,45 +1,226 @@
-"""Batsim's side of the protocol with a Slurm behind it: changes there become messages.
+"""The bridge between Slurm and a scheduler, and the commands that bring Slurm to the state in the book.
 
-Rules, where Batsim's protocol and a real cluster differ:
-
-1. A job is announced when it waits for nothing but nodes, and is held by us from then on. Its profile is work
-   for its walltime at full speed: its length is not known.
-2. A waiting job that was cancelled, changed, or begins to depend on something is void: if the scheduler starts it, it
-   ends at once as failed. What is left of it is announced under another name, such as `slurm!12@2`.
-3. A start that does not begin within a limit, or is held again, ends as failed and is announced again, at most
-   `TRIES` times; then the job stays on hold with a comment.
-4. A job that Slurm puts back into the queue (its node failed) ends as failed and is announced again, unless Slurm or
-   an administrator holds it then.
-5. A killed job that the scheduler does not submit again by itself is announced again.
-6. Hosts that are broken, drained by an administrator, or have jobs of others, are unavailable.
-7. While Slurm is silent no message is sent.
+Nothing is remembered but by the book and by Slurm: after a restart the same comparison goes on.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import shlex
+import subprocess
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from batwatt.engine import events as ev
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim import events as ev
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.machines import Machines
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
-from batwatt.slurm.account import Account, watts_of
-from batwatt.slurm.actions import Actions
-from batwatt.slurm.book import WORKLOAD, Book, Task
-from batwatt.slurm.commands import SlurmCommands
-from batwatt.slurm.facts import ENDED, HELD_BY_USER, SlurmError, SlurmJob, Snapshot
-from batwatt.slurm.feeds import Feed, PowerMeter
-from batwatt.slurm.journal import Journal, same_decisions
+from batwatt.slurm.account import Account, Feed, PowerMeter, watts_of
+from batwatt.slurm.book import WORKLOAD, Book, Journal, Task, same_decisions
+from batwatt.slurm.commands import (
+    ENDED,
+    HELD_BY_USER,
+    SWITCHES,
+    SlurmCommands,
+    SlurmError,
+    SlurmJob,
+    SlurmNode,
+    SlurmSilentError,
+    Snapshot,
+)
 
 _log = logging.getLogger(__name__)
+AGAIN_S = 10.0
+"""Pause in s before a command without effect is repeated."""
+
+
+@dataclass(frozen=True)
+class KillRule:
+    """Rule for a job that the scheduler kills: `requeue` on hold, `cancel`, or a signal and then requeue.
+
+    A script that leaves with exit code 0 after the signal has finished; with another one, or after `grace_s` real
+    seconds, it is put back into the queue, on hold.
+    """
+
+    what: str = "requeue"
+    grace_s: float = 60.0
+
+    @classmethod
+    def of(cls, text: str, grace_s: float) -> KillRule:
+        """Return the rule for `requeue`, `cancel` or `signal=USR1`. Raises InputError."""
+        if text in ("requeue", "cancel"):
+            return cls(text, grace_s)
+        name = text.removeprefix("signal=")
+        if name == text or not name.removeprefix("SIG").isalnum():
+            raise InputError("--kill", f"{text!r} is no rule", "write requeue, cancel, or signal=USR1")
+        return cls(name.removeprefix("SIG"), grace_s)
+
+    @property
+    def again(self) -> bool:
+        """True if a killed job is put back into the queue."""
+        return self.what != "cancel"
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal; empty without one."""
+        return "" if self.what in ("requeue", "cancel") else self.what
+
+
+class Actions:
+    """Commands that bring jobs and nodes to the state in the book."""
+
+    def __init__(
+        self, machine: SlurmCommands, book: Book, kill: KillRule, pstate_command: str, note: Callable[..., None]
+    ) -> None:
+        self._machine = machine
+        self._book = book
+        self._kill = kill
+        self._pstate_command = shlex.split(pstate_command)
+        self._note = note
+        self._next_s: dict[str, float] = {}
+        self._pstates: dict[int, int] = {}
+        self.purpose = ""
+        """Purpose of the present command."""
+
+    def act(self, snapshot: Snapshot, own: int) -> None:
+        """Request missing changes; `own`: the hosts that are not out of service. Raises SlurmSilentError."""
+        for task in list(self._book.present.values()):
+            job = snapshot.jobs.get(task.number)
+            if job is not None:
+                self.purpose = task.id
+                try:
+                    self._job(task, job)
+                except SlurmSilentError:
+                    raise
+                except SlurmError as error:
+                    self._refused(task, error)
+        self.purpose = "nodes"
+        self._nodes(snapshot, own)
+
+    def _refused(self, task: Task, error: SlurmError) -> None:
+        """Note a command that Slurm refuses: fail a start, repeat anything else after `AGAIN_S`."""
+        if task.status == "starting":
+            task.requested = True
+        else:
+            task.again_s = time.monotonic() + AGAIN_S
+        self._note("failed", job=task.id, why=str(error))
+        _log.warning("%s: %s", task.id, error)
+
+    def _job(self, task: Task, job: SlurmJob) -> None:
+        machine, now_s = self._machine, time.monotonic()
+        if now_s < task.again_s:
+            return
+        if task.status == "starting" and task.launched_s < 0.0 and job.waiting:
+            machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
+            task.launched_s, task.restarts = now_s, job.restarts
+        elif task.status == "aside" and not task.requested and job.waiting:
+            machine.comment(task.number, task.metadata or "the scheduler rejects it")
+            task.requested = True
+        elif task.status == "killing":
+            self._end(task, job, now_s)
+
+    def _end(self, task: Task, job: SlurmJob, now_s: float) -> None:
+        machine, rule = self._machine, self._kill
+        if job.waiting:
+            if not job.held:
+                # released, but not begun
+                machine.take(task.number)
+        elif job.ended:
+            if rule.signal and task.signalled_s >= 0.0 and job.exit_code and not task.requested:
+                machine.requeue_held(job)
+                task.requested = True
+        elif rule.signal and task.signalled_s < 0.0:
+            machine.signal(task.number, rule.signal)
+            task.signalled_s = now_s
+        elif not task.requested and (not rule.signal or now_s - task.signalled_s > rule.grace_s):
+            if rule.again:
+                machine.requeue_held(job)
+            else:
+                machine.cancel(task.number)
+            task.requested = True
+
+    def requeues(self, task: Task, job: SlurmJob) -> bool:
+        """Return whether a job that ended after its signal is on its way back into the queue."""
+        waits_s = self._kill.grace_s + AGAIN_S
+        return bool(task.signalled_s >= 0.0 and job.exit_code and time.monotonic() - task.signalled_s < waits_s)
+
+    # nodes ------------------------------------------------------------------------------------------------------
+
+    def wanted(self, host: int) -> bool:
+        """Return whether a host should be on."""
+        return self._book.pstate[host] not in self._book.platform.hosts[host].sleep_of
+
+    def reached(self, host: int, node: SlurmNode) -> bool:
+        """Return whether a host is in the p-state of its last request."""
+        if not self.wanted(host):
+            return node.off and node.drained
+        return (
+            node.up and not node.marked and self._pstates.get(host, self._book.pstate[host]) == self._book.pstate[host]
+        )
+
+    def _nodes(self, snapshot: Snapshot, own: int) -> None:
+        changes: dict[str, list[str]] = {}
+        now_s = time.monotonic()
+        for i, host in enumerate(self._book.platform.hosts):
+            node = snapshot.nodes[host.name]
+            what = self._missing(i, node) if own >> i & 1 else ""
+            if what and now_s >= self._next_s.get(host.name + what, 0.0):
+                self._next_s[host.name + what] = now_s + AGAIN_S
+                changes.setdefault(what, []).append(host.name)
+            if own >> i & 1 and node.up and self.wanted(i) and now_s >= self._next_s.get(host.name + "pstate", 0.0):
+                self._next_s[host.name + "pstate"] = now_s + (AGAIN_S if not self._set_pstate(i) else 0.0)
+        for what in SWITCHES:
+            if what in changes:
+                try:
+                    self._machine.switch(what, changes[what])
+                except SlurmSilentError:
+                    raise
+                except SlurmError as error:
+                    self._note("failed", nodes=changes[what], why=str(error))
+                    _log.warning("%s: %s", what, error)
+
+    def _missing(self, i: int, node: SlurmNode) -> str:
+        """Return the next change of a node; empty if there is none."""
+        if self.wanted(i):
+            if node.marked:
+                return "undrain"
+            return "power_up" if node.off else ""
+        if node.off or "powering_down" in node.flags:
+            # Slurm forgets a drain that comes before it begins to power down, and wakes nodes that are not drained
+            return "" if node.drained else "drain"
+        return "" if node.switching_off or node.switching_on or node.busy else "power_down"
+
+    def _set_pstate(self, i: int) -> bool:
+        """Run the command for a p-state, if it is another one than before; return whether it is set."""
+        target = self._book.pstate[i]
+        host = self._book.platform.hosts[i]
+        if self._pstate_command and self._pstates.get(i, host.initial_pstate) != target:
+            words = [
+                word.replace("{node}", host.name).replace("{pstate}", str(target)) for word in self._pstate_command
+            ]
+            try:
+                subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=30.0, check=True)
+            except (OSError, subprocess.SubprocessError) as error:
+                self._note("failed", node=host.name, pstate=target, why=str(error))
+                _log.warning("--pstate-command %s: %s", " ".join(words), error)
+                return False
+            self._note("pstate", node=host.name, pstate=target)
+        self._pstates[i] = target
+        return True
+
+    def restore(self) -> None:
+        """Set the p-states that hosts had at the beginning."""
+        for i in list(self._pstates):
+            self._book.pstate[i] = self._book.platform.hosts[i].initial_pstate
+            self._set_pstate(i)
+
+
 TRIES = 3
 PORTION = 50
 """Most jobs that are announced at a poll: each takes two commands, and the power is watched between polls."""

@@ -1,8 +1,4 @@
-"""The commands of Slurm: squeue and sinfo to read, scontrol and scancel to change.
-
-Tried with Slurm 22.05; the formats are those of squeue -O and sinfo -O, which are the same from 20.11 on. Each command
-has a time limit; `watch` receives it with its answer.
-"""
+"""Commands of Slurm, the jobs and nodes that they report, and a twin of a cluster without Slurm."""
 
 from __future__ import annotations
 
@@ -12,21 +8,172 @@ import re
 import secrets
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from batwatt.errors import InputError
+from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.traces.job_log import duration_s
-from batwatt.slurm.facts import (
-    MARK,
-    SlurmError,
-    SlurmJob,
-    SlurmNode,
-    SlurmSilentError,
-    Snapshot,
-    time_of,
-)
+from batwatt.model.platform import Platform
+
+MARK = "batwatt"
+"""First word of the reason of nodes, and of the administrator's comment on jobs, that were taken over."""
+HELD_BY_USER = "JobHeldUser"
+ENDED = {
+    "COMPLETED": "COMPLETED_SUCCESSFULLY",
+    "TIMEOUT": "COMPLETED_WALLTIME_REACHED",
+    "CANCELLED": "COMPLETED_KILLED",
+    "PREEMPTED": "COMPLETED_KILLED",
+    "FAILED": "COMPLETED_FAILED",
+    "NODE_FAIL": "COMPLETED_FAILED",
+    "OUT_OF_MEMORY": "COMPLETED_FAILED",
+    "BOOT_FAIL": "COMPLETED_FAILED",
+    "DEADLINE": "COMPLETED_FAILED",
+    "REVOKED": "COMPLETED_FAILED",
+}
+"""Slurm's final states of a job -> Batsim's."""
+WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"))
+LATER = ("JobArrayTaskLimit", "Reservation", "Licenses", "QOS", "Assoc", "PartitionTimeLimit", "PartitionNodeLimit")
+"""Beginnings of reasons for which a job waits that are no lack of nodes."""
+_BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
+BUSY = frozenset(("allocated", "mixed", "completing"))
+
+
+class SlurmError(BatwattError):
+    """A command of Slurm failed; the text names it and the reason."""
+
+
+class SlurmSilentError(SlurmError):
+    """Slurm's controller does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmJob:
+    """A row of squeue. Times in s since 1970 (NaN: none), `limit_s` in s (infinite: none).
+
+    `number` is that of its task in an array, `id` that of the whole array while it waits. `handed`: it is in the
+    partition, or has the QOS, by which jobs are handed over. `depends`: it waits for another job.
+    `mark`: the administrator's comment; `required`: the nodes that it asks for.
+    """
+
+    number: str
+    id: str
+    state: str
+    reason: str
+    nodes: int
+    limit_s: float
+    handed: bool
+    depends: bool
+    submit_s: float
+    begin_s: float
+    start_s: float
+    end_s: float
+    restarts: int
+    held: bool
+    user: str
+    hosts: tuple[str, ...] = ()
+    exit_code: int = 0
+    mark: str = ""
+    required: str = ""
+
+    @property
+    def waiting(self) -> bool:
+        """True if the job has not begun, or has been put back into the queue."""
+        return self.state in WAITING
+
+    @property
+    def ended(self) -> bool:
+        """True if the job is over."""
+        return self.state in ENDED
+
+    @property
+    def running(self) -> bool:
+        """True if the job has nodes."""
+        return not (self.waiting or self.ended)
+
+    def startable(self, now_s: float) -> bool:
+        """Return whether the job waits for nothing but nodes, at a time in s since 1970.
+
+        Slurm delays what it has put back by two minutes; that does not count.
+        """
+        later = self.depends or self.reason.startswith(LATER) or (self.begin_s > now_s and self.restarts == 0)
+        return self.waiting and not later
+
+    @property
+    def marked(self) -> bool:
+        """True if the job was taken over by us."""
+        return self.mark.split(":")[0] == MARK
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmNode:
+    """A row of sinfo; `flags` are the parts of its complete state."""
+
+    name: str
+    flags: frozenset[str]
+    cores: int
+    reason: str = ""
+
+    @property
+    def off(self) -> bool:
+        """True if the node is powered down."""
+        return "powered_down" in self.flags and not self.switching_on
+
+    @property
+    def switching_on(self) -> bool:
+        """True if the node boots, or is about to."""
+        return bool(self.flags & {"powering_up", "power_up"})
+
+    @property
+    def switching_off(self) -> bool:
+        """True if the node shuts down, or is about to."""
+        return bool(self.flags & {"powering_down", "power_down"})
+
+    @property
+    def busy(self) -> bool:
+        """True if jobs hold the node."""
+        return bool(self.flags & BUSY)
+
+    @property
+    def drained(self) -> bool:
+        """True if Slurm starts nothing on the node."""
+        return "drain" in self.flags
+
+    @property
+    def marked(self) -> bool:
+        """True if the node was drained by us."""
+        return self.drained and self.reason.split(":")[0] == MARK
+
+    @property
+    def up(self) -> bool:
+        """True if the node has booted and answers."""
+        return not (self.off or self.switching_on or self.switching_off or self.flags & _BROKEN)
+
+    @property
+    def broken(self) -> bool:
+        """True if the node is out of service for Slurm, or an administrator has drained it."""
+        return self._down or (self.drained and not self.marked)
+
+    @property
+    def _down(self) -> bool:
+        # a node that is off or boots does not respond, and is well
+        silent_for_a_reason = self.off or self.switching_on or self.switching_off
+        return bool(self.flags & (_BROKEN - {"not_responding"} if silent_for_a_reason else _BROKEN))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """State of Slurm at a time in s since 1970: jobs by number, nodes by name."""
+
+    time_s: float
+    jobs: Mapping[str, SlurmJob]
+    nodes: Mapping[str, SlurmNode]
+
+
+def time_of(text: str) -> float:
+    """Return a time in s since 1970 as squeue prints it with SLURM_TIME_FORMAT=%s; NaN for N/A."""
+    return float(text) if text.isdecimal() else math.nan
+
 
 OLDEST = (20, 11)
 """The oldest Slurm whose formats are read."""
@@ -250,3 +397,165 @@ class SlurmCommands:
     def switch(self, what: str, names: Sequence[str]) -> None:
         """Change nodes as `SWITCHES` has it."""
         self.change("scontrol", "update", f"nodename={','.join(names)}", *SWITCHES[what])
+
+
+_POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
+
+
+@dataclass(slots=True)
+class _Virtual:
+    """A job here; times in s since 1970. `row` is the last that Slurm has reported of it."""
+
+    row: SlurmJob
+    held: bool = False
+    hosts: tuple[str, ...] = ()
+    start_s: float = math.nan
+    restarts: int = 0
+    ran_s: float = math.nan
+    """Run time in Slurm in s; NaN until it has ended there."""
+    final: str = ""
+    """Its state in Slurm, once it has ended there."""
+    end_s: float = math.nan
+
+
+class Twin(SlurmCommands):
+    """The commands of a cluster that is read only: their changes are made here."""
+
+    def __init__(self, handover: Handover, platform: Platform, watch: Watch, speed: float) -> None:
+        super().__init__(handover, [host.name for host in platform.hosts], watch)
+        self._hosts = {host.name: host for host in platform.hosts}
+        self._speed = speed
+        self._virtual: dict[str, _Virtual] = {}
+        self._before: set[str] | None = None
+        self._switch: dict[str, tuple[bool, float]] = {}
+        """Node -> True if it goes on, False if off, and the time at which it is there, in s since 1970."""
+        self._marked: set[str] = set()
+        self._now_s = 0.0
+
+    def read(self, tracked: Iterable[str] = ()) -> Snapshot:
+        """Read Slurm, and return the snapshot under the scheduler's decisions. Raises SlurmError."""
+        self.real = real = super().read(tracked)
+        self._now_s = real.time_s
+        if self._before is None:
+            # what runs already is not the scheduler's
+            self._before = {job.number for job in real.jobs.values() if not job.waiting}
+        jobs = dict(real.jobs)
+        for number, job in real.jobs.items():
+            if job.handed and number not in self._before:
+                self._virtual.setdefault(number, _Virtual(job)).row = job
+        # also those that Slurm has forgotten, as it does minutes after their end
+        for number, virtual in list(self._virtual.items()):
+            jobs[number] = self._overlay(virtual)
+            if not math.isnan(virtual.end_s) and number not in real.jobs:
+                del self._virtual[number]
+        ours = {name for number in self._virtual if jobs[number].running for name in jobs[number].hosts}
+        theirs = {name for virtual in self._virtual.values() if virtual.row.running for name in virtual.row.hosts}
+        nodes = {name: self._node(node, theirs, ours) for name, node in real.nodes.items()}
+        return Snapshot(real.time_s, jobs, nodes)
+
+    def _overlay(self, virtual: _Virtual) -> SlurmJob:
+        job = virtual.row
+        if job.ended and not virtual.final:
+            ran_s = job.end_s - job.start_s
+            virtual.ran_s, virtual.final = (ran_s if ran_s > 0.0 and job.hosts else 0.0), job.state
+        if math.isnan(virtual.end_s):
+            if not math.isnan(virtual.start_s):
+                # whatever Slurm does, no run is longer than its limit
+                lasts_s = min(virtual.ran_s, job.limit_s) if virtual.final else job.limit_s
+                if self._now_s >= virtual.start_s + lasts_s:
+                    virtual.end_s = virtual.start_s + lasts_s
+                    virtual.final = virtual.final or "TIMEOUT"
+            elif virtual.final == "CANCELLED" and virtual.ran_s == 0.0:
+                virtual.end_s = self._now_s
+        over = not math.isnan(virtual.end_s)
+        running = not over and not math.isnan(virtual.start_s)
+        # what its user keeps back in Slurm is kept back here
+        held = job.waiting and job.held and not (virtual.held or over or running)
+        return replace(
+            job,
+            state=virtual.final if over else "RUNNING" if running else "PENDING",
+            reason="held in Slurm" if held else "",
+            held=virtual.held or held,
+            mark=MARK if virtual.held else "",
+            start_s=virtual.start_s,
+            end_s=virtual.end_s,
+            restarts=virtual.restarts,
+            hosts=virtual.hosts if running or over else (),
+        )
+
+    def _node(self, node: SlurmNode, theirs: set[str], ours: set[str]) -> SlurmNode:
+        flags = set(node.flags) if node.broken else set(node.flags - _POWER - {"not_responding"})
+        if node.name in theirs:
+            flags -= BUSY
+            flags.add("idle")
+        if node.name in ours:
+            flags -= {"idle"}
+            flags.add("allocated")
+        on, there_s = self._switch.get(node.name, (True, 0.0))
+        if self._now_s < there_s:
+            flags.add("powering_up" if on else "powering_down")
+        elif not on:
+            flags.add("powered_down")
+        marked = node.name in self._marked
+        reason = f"{MARK}: off" if marked else node.reason
+        return SlurmNode(node.name, frozenset(flags | ({"drain"} if marked else set())), node.cores, reason)
+
+    # changing ---------------------------------------------------------------------------------------------------
+
+    def change(self, *words: str) -> None:
+        """Raise AssertionError: nothing that changes Slurm may get here."""
+        raise AssertionError(f"a shadow does not change Slurm: {' '.join(words)}")
+
+    def _tell(self, *words: str) -> None:
+        self._watch(words, "")
+
+    def take(self, number: str) -> None:
+        """See `SlurmCommands`."""
+        self._tell("hold", number)
+        self._virtual[number].held = True
+
+    def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
+        """See `SlurmCommands`; the job starts at once."""
+        self._tell("start", job.number, ",".join(hosts))
+        virtual = self._virtual[job.number]
+        virtual.held, virtual.hosts, virtual.start_s = False, tuple(hosts), self._now_s
+
+    def give_back(self, job: SlurmJob) -> None:
+        """See `SlurmCommands`."""
+        self._tell("release", job.number)
+
+    def requeue_held(self, job: SlurmJob) -> None:
+        """See `SlurmCommands`."""
+        self._tell("requeue", job.number)
+        virtual = self._virtual[job.number]
+        virtual.held, virtual.hosts, virtual.start_s = True, (), math.nan
+        virtual.end_s = math.nan
+        virtual.restarts += 1
+
+    def cancel(self, number: str) -> None:
+        """See `SlurmCommands`."""
+        self._tell("cancel", number)
+        self._virtual[number].final, self._virtual[number].end_s = "CANCELLED", self._now_s
+
+    def signal(self, number: str, name: str) -> None:
+        """See `SlurmCommands`; the job stays until the grace is over."""
+        self._tell("signal", number, name)
+
+    def comment(self, number: str, text: str) -> None:
+        """See `SlurmCommands`."""
+        self._tell("comment", number, text)
+
+    def switch(self, what: str, names: Sequence[str]) -> None:
+        """See `SlurmCommands`; nodes switch in the times of the platform."""
+        self._tell(what, ",".join(names))
+        if what == "drain":
+            self._marked.update(names)
+        elif what == "undrain":
+            self._marked.difference_update(names)
+        else:
+            for name in names:
+                host = self._hosts[name]
+                sleep = host.sleeps[0]
+                state = sleep.switch_on if what == "power_up" else sleep.switch_off
+                lasts_s = host.pstates[state].duration_s / self._speed
+                self._switch[name] = (what == "power_up", self._now_s + lasts_s)

@@ -13,22 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from batwatt.engine import events as ev
-from batwatt.engine.bs import Bs
+from batwatt.batsim import events as ev
+from batwatt.batsim.bs import Bs
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
-from batwatt.scheduling.base import Scheduler
-from batwatt.scheduling.options import EVENTS, PowerOptions
-from batwatt.slurm.account import Account
-from batwatt.slurm.actions import Actions, KillRule
-from batwatt.slurm.book import Book
-from batwatt.slurm.bridge import Bridge, SessionClock, stop_reason
-from batwatt.slurm.commands import Handover, SlurmCommands
-from batwatt.slurm.facts import SlurmError, SlurmSilentError
-from batwatt.slurm.feeds import Feed, PowerMeter
-from batwatt.slurm.journal import Journal, only_one
-from batwatt.slurm.twin import Twin
+from batwatt.scheduling.base import EVENTS, PowerOptions, Scheduler
+from batwatt.slurm.account import Account, Feed, PowerMeter
+from batwatt.slurm.book import Book, Journal, only_one
+from batwatt.slurm.bridge import Actions, Bridge, KillRule, SessionClock, stop_reason
+from batwatt.slurm.commands import Handover, SlurmCommands, SlurmError, SlurmSilentError, Twin
 
 _log = logging.getLogger(__name__)
 
@@ -200,7 +194,7 @@ class Session:
                 Bs(scheduler, bridge).start()
             return
         # zmq takes a while to be loaded
-        from batwatt.engine.wire import EngineSocket
+        from batwatt.batsim.wire import EngineSocket
 
         with EngineSocket(spec.endpoint, spec.patience_s) as socket:
             while not bridge.ended:

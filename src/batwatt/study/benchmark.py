@@ -22,11 +22,11 @@ from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.series import Series
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import RELEASE, Workload
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.scheduling.job_lengths import request_s
+from batwatt.scheduling.job import request_s
 from batwatt.study.spec import canonical
 from batwatt.study.yaml_model import Declared, read_declared
 from batwatt.units import DAY_S

@@ -30,7 +30,7 @@ from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, ca
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
 CODE = (
-    *("_version.py", "arrays.py", "checks.py", "errors.py", "files.py", "remarks.py", "shift.py", "units.py"),
+    *("_version.py", "arrays.py", "checks.py", "errors.py", "files.py", "shift.py", "units.py"),
     *("model", "protocol", "inputs", "engine", "scheduling", "results", "schedulers", "run"),
 )
 """The sources that determine the figures of a run: modules of the package, and whole rooms."""

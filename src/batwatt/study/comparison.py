@@ -12,10 +12,8 @@ from typing import Any
 
 from batwatt.errors import BatwattError, InputError, errors_of, message
 from batwatt.inputs.description import Inputs
-from batwatt.model.machines import MachineSpec
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachinePower, MachineSpec, Platform
 from batwatt.model.series import Series
-from batwatt.model.site import MachinePower
 from batwatt.results.compared import COMPARED, CaseFacts
 from batwatt.results.figures import Values, rounded
 from batwatt.results.outcomes import JobOutcomes

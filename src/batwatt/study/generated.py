@@ -12,7 +12,7 @@ from batwatt.errors import InputError, errors_of
 from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
 from batwatt.inputs.series.energy_budget import EnergyBudget, bill
 from batwatt.inputs.series.variation import Variation
-from batwatt.model.window import Window
+from batwatt.model.signal import Window
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.spec import Capacities, canonical, filled, points_of
 from batwatt.units import number_text

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from batwatt.errors import InputError
-from batwatt.model.clock import date_s_of, date_text
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral, date_s_of, date_text
 from batwatt.model.workload import DEPENDS, RELEASE, START_S, Job, Workload
 
 

@@ -17,8 +17,8 @@ from batwatt.inputs.load import is_trace
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
-from batwatt.model.machines import MachineSpec
-from batwatt.model.window import Window
+from batwatt.model.platform import MachineSpec
+from batwatt.model.signal import Window
 from batwatt.run.loader import files_beside
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.generated import generated_capacities

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.run.spec import EngineName

@@ -27,18 +27,16 @@ from typing import Any
 
 import numpy as np
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.hostset import from_text
-from batwatt.model.job_power import JobPower
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.model.phases import ShiftJob, constant
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machines_platform
 from batwatt.model.record import Record
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.workload import OVERHEAD, POWER_W, Workload
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import ShiftJob, constant
+from batwatt.model.workload import OVERHEAD, POWER_W, JobPower, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
 from batwatt.schedulers.carbon.policies import Facts, StartWindow, policy_named

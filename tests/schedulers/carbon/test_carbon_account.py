@@ -6,12 +6,11 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.phases import Phase, PhaseModel, ShiftJob
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel, ShiftJob
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import account
-from batwatt.results.columns import FILES
-from batwatt.results.writers import file_of, write_rows
+from batwatt.results.run_files import FILES, file_of, write_rows
 
 # 600 J of start-up, then 1200, 0 and 600 J, 10 s each
 MODEL = PhaseModel(

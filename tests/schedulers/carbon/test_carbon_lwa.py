@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from batwatt.model.phases import constant
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.policies import Facts, StartWindow, by_constraint, policy_named
 

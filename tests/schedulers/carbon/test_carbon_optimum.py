@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import NoPlanError, plan
 from batwatt.units import J_PER_KWH

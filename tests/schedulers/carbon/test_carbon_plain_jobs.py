@@ -16,7 +16,7 @@ import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 60)

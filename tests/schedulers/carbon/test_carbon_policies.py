@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
 from batwatt.schedulers.carbon.policies import POLICIES, Facts, StartWindow, phase_aware, policy_named

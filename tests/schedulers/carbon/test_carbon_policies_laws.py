@@ -11,8 +11,8 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.model.phases import Phase, PhaseModel, Steps
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel, Steps
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.policies import POLICIES, Facts, StartWindow, policy_named
 from batwatt.schedulers.carbon.simulator import ShiftOptions, simulate

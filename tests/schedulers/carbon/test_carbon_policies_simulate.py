@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.model.phases import Phase, PhaseModel, constant
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.simulator import ShiftOptions, simulate
 

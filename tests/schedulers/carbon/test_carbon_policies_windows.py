@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.model.phases import constant
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.policies import StartWindow, by_class, by_constraint, by_deadline, expected_lengths
 

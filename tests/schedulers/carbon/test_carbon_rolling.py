@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 from batwatt.schedulers.carbon.forecast import SignalForecast
 from batwatt.schedulers.carbon.scheduler import Carbon
 

@@ -12,20 +12,20 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from links import ThroughText
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.model.machines import machines_platform
-from batwatt.model.phases import Phase, PhaseModel, constant
+from batwatt.model.platform import machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
+from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import account
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import write_record
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.carbon import Carbon

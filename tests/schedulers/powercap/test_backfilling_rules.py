@@ -6,8 +6,8 @@ import pytest
 from builders import envelope, job, machine, played, starts, workload_of
 from clusters import enqueue
 
+from batwatt.batsim.adapters import simulate
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.schedulers.easy import Easy
 from batwatt.scheduling.queue import Gap, Queue

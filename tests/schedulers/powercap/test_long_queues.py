@@ -10,9 +10,8 @@ import pytest
 from clusters import enqueue
 
 import batwatt.scheduling.backfilling  # noqa: F401  (registers them)
-from batwatt.scheduling.boxes import FEW, Boxes
 from batwatt.scheduling.orders import Order
-from batwatt.scheduling.queue import Gap, Queue
+from batwatt.scheduling.queue import FEW, Boxes, Gap, Queue
 from batwatt.scheduling.registry import make
 
 

@@ -22,7 +22,7 @@ import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.schedulers.easy import Easy
 from batwatt.schedulers.powercap.plan import Plan
-from batwatt.scheduling.foresight import EnvelopeForecast
+from batwatt.scheduling.fleet import EnvelopeForecast
 from batwatt.scheduling.registry import make
 
 RULES = blocks_of("""

@@ -9,7 +9,7 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.inputs.traces.reference import read_reference
-from batwatt.model.reference import Categories, Reference
+from batwatt.model.work import Categories, Reference
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
 
 # areas 10, 30, 60 of 100 core seconds: 2 jobs of 5 s, 3 cores of 10 s, 2 of 30 s

@@ -6,8 +6,8 @@ import pytest
 from builders import job, played
 from links import Race
 
-from batwatt.engine.events import KillJob, RegisterJob
-from batwatt.model.machines import MachineSpec, machines_platform
+from batwatt.batsim.events import KillJob, RegisterJob
+from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.riskaware import Riskaware
 

@@ -15,10 +15,10 @@ from machine_talk import machine_job
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.traces.riskaware_text import read_riskaware
-from batwatt.model.reference import Categories
+from batwatt.model.work import Categories
 from batwatt.schedulers.riskaware.planners import Targets, TargetSettings
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.job import ManagedJob
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 BORG = DATA / "borg"

@@ -9,13 +9,13 @@ import pytest
 from builders import workload_of
 from by_hand import capacity_of, job_row, series_of
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.model.hostset import from_text, ids
-from batwatt.model.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
+from batwatt.model.platform import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.schedulers.oversubscribed import Oversubscribed
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16

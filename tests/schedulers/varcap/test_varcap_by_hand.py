@@ -14,7 +14,7 @@ from varcap_talk import rules_of, scheduler
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.scheduling.foresight import CapacityForecast
+from batwatt.scheduling.fleet import CapacityForecast
 
 RULES = rules_of("""
 jobs share the first machine with room

@@ -6,7 +6,7 @@ import pytest
 from by_hand import capacity_of
 from varcap_talk import in_words, job_of, play, scheduler
 
-from batwatt.engine.events import JobCompleted, Message
+from batwatt.batsim.events import JobCompleted, Message
 
 
 class Late:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST, read_platform
-from batwatt.model.machines import MachineSpec, machines_platform
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MachineSpec, Platform, machines_platform
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from batwatt.errors import InputError
 from batwatt.files import read_text
 from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_text import document, host_xml
-from batwatt.model.machines import MIN_SWITCH_S, SLEEP_SPEED, State, described, switch_speed
+from batwatt.model.platform import MIN_SWITCH_S, SLEEP_SPEED, State, described, switch_speed
 from batwatt.units import speed_text
 
 MAX_COUNT = 100_000

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from batwatt.model.machines import MachineSpec, described
-from batwatt.model.platform import MACHINE
+from batwatt.model.platform import MACHINE, MachineSpec, described
 
 
 def document(comment: str, hosts: Iterable[str]) -> str:

@@ -17,10 +17,8 @@ from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, Keys, ParsedSpec, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.series.variation import Seconds, Variation, vary
-from batwatt.model.clock import Clock
 from batwatt.model.series import FRACTION, MACHINES, Series
-from batwatt.model.signal import Signal
-from batwatt.model.signal_units import UNSTATED
+from batwatt.model.signal import UNSTATED, Clock, Signal
 
 _WHERE = "capacity"
 _ROUNDING = 1e-9

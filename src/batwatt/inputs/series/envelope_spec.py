@@ -14,17 +14,15 @@ from typing import Annotated
 import numpy as np
 
 from batwatt.checks import Between, Parameters
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.on_clock import common_date, read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, exists, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
-from batwatt.model.clock import Clock
 from batwatt.model.series import FRACTION, LARGEST, Series, combined
-from batwatt.model.signal_units import POWER_W
-from batwatt.remarks import remark
+from batwatt.model.signal import POWER_W, Clock
 from batwatt.units import DAY_S
 
 _WHERE = "envelope"

@@ -11,7 +11,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.signal_csv import moment, read_signal
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import SignalIntegral
 from batwatt.units import DAY_S
 
 

@@ -7,13 +7,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.clock import Clock, date_s_of, date_text
 from batwatt.model.series import Series, Told
-from batwatt.model.signal import Signal
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.remarks import remark
+from batwatt.model.signal import Clock, Signal, SignalIntegral, date_s_of, date_text
 from batwatt.units import DAY_S
 
 _log = logging.getLogger(__name__)

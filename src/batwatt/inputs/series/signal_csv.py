@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import InputError, UnknownNameError, collect
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_gaps import SAME_STEP, Rows, filled, lengths_before
 from batwatt.inputs.series.signal_table import table_of
@@ -26,19 +26,18 @@ from batwatt.inputs.series.signal_times import (
     whole_dates,
 )
 from batwatt.model.series import FRACTION, LARGEST, MACHINES, Series
-from batwatt.model.signal import Signal
-from batwatt.model.signal_units import (
+from batwatt.model.signal import (
     EXAMPLES,
     POWER_W,
     UNIT_OF,
     UNSTATED,
+    Signal,
     Unit,
     declared_unit,
     kind_in,
     unit_in,
     unknown_unit,
 )
-from batwatt.remarks import collect
 from batwatt.units import DAY_S, HOUR_S
 
 __all__ = ["largest_in", "moment", "read_signal", "table_of", "times_of"]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from batwatt.checks import Between, Parameters, time_zone
 from batwatt.errors import InputError
-from batwatt.model.clock import Clock
+from batwatt.model.signal import Clock
 
 LONGEST_DAYS = 36_525.0
 """Greatest length in days, a century; more are taken for a typing error."""

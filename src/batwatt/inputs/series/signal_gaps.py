@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_file import Gaps
-from batwatt.model.clock import date_text
 from batwatt.model.series import MAX_ROWS
+from batwatt.model.signal import date_text
 from batwatt.units import DAY_S, HOUR_S
 
 MAX_GAP_S = 6 * HOUR_S

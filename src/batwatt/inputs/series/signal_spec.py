@@ -11,9 +11,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.on_clock import on_clock, read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.clock import Clock, date_s_of, date_text
 from batwatt.model.series import Told
-from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal import Clock, SignalIntegral, date_s_of, date_text
 from batwatt.units import HOUR_S, REPORTED_S
 
 SignalKind = Literal["carbon", "price"]

@@ -12,7 +12,7 @@ from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
 from batwatt.inputs.series.signal_file import Dates, SignalFile
-from batwatt.model.clock import date_s_of
+from batwatt.model.signal import date_s_of
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 
 _NAMES = (

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from batwatt.checks import Between, Parameters
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import InputError, UnknownNameError, remark
 from batwatt.files import is_file, open_text
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
@@ -25,7 +25,6 @@ from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.traces.zero import from_zero, remark_earlier, zero_of
 from batwatt.model.workload import ESTIMATE, JOB_FIELDS, START_S
-from batwatt.remarks import remark
 from batwatt.units import microseconds
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.checks import Parameters, shown, time_zone
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
-from batwatt.model.clock import date_s_of, parse_date
+from batwatt.model.signal import date_s_of, parse_date
 from batwatt.model.workload import POWER_W, START_S
-from batwatt.remarks import remark
 from batwatt.units import DAY_S, HOUR_S, LATEST_S
 
 Mask = npt.NDArray[np.bool_]

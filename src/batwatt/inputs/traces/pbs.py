@@ -16,11 +16,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from batwatt.errors import remark
 from batwatt.files import open_text
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.job_tables import Layout, jobs_of_rows
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.remarks import remark
 
 _RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
 _SLOTS = "slots"

@@ -14,7 +14,7 @@ from batwatt.errors import InputError
 from batwatt.files import open_text
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.traces.trace import csv_rows
-from batwatt.model.reference import Reference
+from batwatt.model.work import Reference
 
 COLUMNS = ("length_s", "area_core_s")
 

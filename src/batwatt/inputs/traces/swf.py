@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.checks import number_in_file
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.files import open_text
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable, labels_of, rounded
 from batwatt.model.series import LARGEST
 from batwatt.model.workload import ESTIMATE, LABELS, MEMORY, START_S
-from batwatt.remarks import remark
 from batwatt.units import LATEST_S, SINCE_1970_S, number_text
 
 _KB_PER_GB = 2.0**20

@@ -13,7 +13,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.dependencies import within
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.model.clock import date_text
+from batwatt.model.signal import date_text
 from batwatt.model.workload import DEPENDS, LENGTH, RELEASE, Delay, Job, Workload
 from batwatt.protocol.numbers import MAX_INT
 from batwatt.protocol.workload4 import full_id

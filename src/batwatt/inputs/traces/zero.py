@@ -8,12 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.trace_table import Column, TraceTable
-from batwatt.model.clock import date_text, parse_date
+from batwatt.model.signal import date_text, parse_date
 from batwatt.model.workload import START_S
-from batwatt.remarks import remark
 from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, number_text
 
 _log = logging.getLogger(__name__)

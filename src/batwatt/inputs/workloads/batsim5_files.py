@@ -8,7 +8,7 @@ from typing import Any
 from batwatt.checks import load_json
 from batwatt.files import read_text
 from batwatt.model.workload import Workload
-from batwatt.protocol.batprotocol import converted
+from batwatt.protocol.conversion import converted
 from batwatt.protocol.numbers import batsim_float
 from batwatt.protocol.workload5 import GenericEvent, parse_events5, parse_workload5
 

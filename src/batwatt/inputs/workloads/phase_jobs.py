@@ -12,8 +12,8 @@ from batwatt.errors import InputError
 from batwatt.files import read_text
 from batwatt.inputs.traces.jobs_csv import TimeUnit, iter_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.model.phases import PhaseModel, ShiftJob
-from batwatt.protocol.phases import ARGS, TYPE, model_of, model_of_type
+from batwatt.model.work import PhaseModel, ShiftJob
+from batwatt.protocol.job_fields import ARGS, TYPE, model_of, model_of_type
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 LENGTH_SHARE = 0.005

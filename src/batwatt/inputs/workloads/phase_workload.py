@@ -14,8 +14,8 @@ from itertools import groupby
 from typing import Any
 
 from batwatt.errors import InputError
-from batwatt.model.phases import ShiftJob
-from batwatt.protocol.phases import ARRIVAL, CPUS, PHASES, ROUNDING, PhaseMachines, exact_number, phases_json
+from batwatt.model.work import ShiftJob
+from batwatt.protocol.job_fields import ARRIVAL, CPUS, PHASES, ROUNDING, PhaseMachines, exact_number, phases_json
 from batwatt.protocol.workload4 import parse_job
 from batwatt.units import number_text
 

@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.model.job_power import JobPower
 from batwatt.model.platform import MAX_HOSTS
-from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W
+from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W, JobPower
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.model.job_power import JobPower
+from batwatt.model.workload import JobPower
 from batwatt.schedulers.jobpower.power import Past, Prediction, Scores, Submitted
 from batwatt.scheduling.registry import make
 

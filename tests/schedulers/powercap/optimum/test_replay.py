@@ -12,12 +12,12 @@ from examples import examples
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
-from batwatt.engine.config import EngineConfig
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.results.metrics import measured
-from batwatt.results.writers import write_record
+from batwatt.results.run_files import write_record
 from batwatt.run.find_scheduler import make_scheduler
 from batwatt.schedulers.planned.problem import make_problem
 from batwatt.schedulers.planned.relaxation import Relaxation

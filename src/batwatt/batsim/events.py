@@ -11,6 +11,8 @@ from typing import Any, Final, final
 
 from mypy_extensions import mypyc_attr
 
+from batwatt.model import hostset
+
 Json = Mapping[str, Any]
 NO_MORE_JOBS: Final = "no_more_static_job_to_submit"
 NO_MORE_EVENTS: Final = "no_more_external_event_to_occur"
@@ -327,3 +329,33 @@ class ChangeJobState(Decision):
         self.time = time
         self.job_id = job_id
         self.state = state
+
+
+@final
+class Requests:
+    """The pending requests. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, list[list[int]]] = {}
+        """P-state -> requests, oldest first: hosts that are not in it yet, all hosts."""
+
+    def add(self, mask: int, state: int) -> None:
+        """Add a request to bring hosts to a p-state."""
+        self._waiting.setdefault(state, []).append([mask, mask])
+
+    def arrived(self, mask: int, state: int) -> list[str]:
+        """Remove hosts in a p-state from its requests, oldest first; return the hosts of each complete request."""
+        waiting = self._waiting.get(state, [])
+        complete: list[tuple[int, list[int]]] = []
+        for request in waiting:
+            ticked = request[0] & mask
+            if ticked:
+                request[0] &= ~ticked
+                mask &= ~ticked
+                if not request[0]:
+                    complete.append((ticked.bit_length(), request))
+        # Batsim iterates over the hosts: a request is complete with its last host
+        complete.sort()
+        for _, request in complete:
+            waiting.remove(request)
+        return [hostset.to_text(request[1]) for _, request in complete]

@@ -1,4 +1,4 @@
-"""pybatsim's `bs` for our schedulers, and for any pybatsim scheduler, on a link to an engine."""
+"""pybatsim's `bs` over a link to an engine, and jobs as schedulers see them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ from batsim.batsim import Batsim, BatsimScheduler, Job
 from mypy_extensions import mypyc_attr
 from procset import ProcSet
 
-from batwatt.engine import events as ev
-from batwatt.engine.arrived_job import ArrivedJob
+from batwatt.batsim import events as ev
 from batwatt.errors import ProtocolError
+
+
+class ArrivedJob(Job):
+    """A job of pybatsim with the number of its arrival as hash.
+
+    The hash of pybatsim's jobs is an address in memory, by which the order of a set of jobs differs between runs.
+    """
+
+    __slots__ = ("arrival_number",)
+    arrival_number: int
+
+    def __hash__(self) -> int:
+        return self.arrival_number
+
 
 State = Job.State
 _STATES: Final[dict[str, Any]] = {state.name: state for state in State}

@@ -25,19 +25,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from batwatt._version import __version__
+from batwatt.batsim import events as ev
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.batsim.batsim5_events import CODES, NOTICES, Features
+from batwatt.batsim.batsim5_schema import read_message
+from batwatt.batsim.events import Requests
 from batwatt.checks import shown
-from batwatt.engine import events as ev
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.kernel import TOO_LATE_S
-from batwatt.engine.protocol5.events import CODES, NOTICES, Features
-from batwatt.engine.protocol5.schema import read_message
-from batwatt.engine.requests import Requests
 from batwatt.errors import IllegalDecisionError, ProtocolError
 from batwatt.model import hostset
 from batwatt.model.platform import SLEEP_STATES, Sleep, sleeps_of
 from batwatt.model.workload import JOB_FIELDS
-from batwatt.protocol.batprotocol import merged_extra, profile_of, split_profile
+from batwatt.protocol.conversion import merged_extra, profile_of, split_profile
 from batwatt.protocol.workload5 import full_profile_id, job_table
+from batwatt.units import TOO_LATE_S
 
 VERSION = "1.0.0"
 """Version of batprotocol."""

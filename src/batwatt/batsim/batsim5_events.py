@@ -1,4 +1,4 @@
-"""Events and decisions of Batsim 5 that Batsim 4 (`engine/events.py`) does not have."""
+"""Events and decisions of Batsim 5 that Batsim 4 (`batsim/events.py`) does not have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from batwatt.engine.events import NO_MORE_EVENTS, NO_MORE_JOBS, Decision, Event, Json
+from batwatt.batsim.events import NO_MORE_EVENTS, NO_MORE_JOBS, Decision, Event, Json
 
 JSON_FLAG = 2
 """Flag of the answer to the first frame: messages are JSON."""
