@@ -152,7 +152,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="print the figures within their limits, too")
     parser.add_argument("--write", action="store_true", help="take the figures as limits")
-    parser.add_argument("--raise", dest="raised", action="store_true", help="with --write: take figures past their limits, too")
+    parser.add_argument(
+        "--raise", dest="raised", action="store_true", help="with --write: take figures past their limits, too"
+    )
     arguments = parser.parse_args()
     figures = rooms() | files() | kinds() | options() | words() | english()
     limits: dict[str, int] = json.loads(LIMITS.read_text(encoding="utf-8")) if LIMITS.is_file() else {}

@@ -151,7 +151,7 @@ def digest(optimum=False) -> str:
         # the reference that a scheduler has by default is a file next to the code
         ("schedulers/riskaware/borg_week.csv", True, True),
         ("schedulers/planned/search.py", True, True),
-        ("offline.py", False, True),
+        ("study/optimum.py", False, True),
         ("report/page.py", False, False),
         ("study/store.py", False, False),
     ],
@@ -165,7 +165,7 @@ def test_code_that_determines_figures(copy, monkeypatch, file, ordinary, optimum
     assert digest() != before[0]
 
 
-@pytest.mark.parametrize("module, rooms", [("study.execute", CODE), ("offline", CODE_OF_OPTIMUM)])
+@pytest.mark.parametrize("module, rooms", [("study.execute", CODE), ("study.optimum", CODE_OF_OPTIMUM)])
 def test_all_code_that_a_run_loads_counts_or_is_known_to_be_harmless(module, rooms):
     """A new module that runs depend on must be in the digest: nobody has to think of it."""
     script = f"import sys, batwatt.{module}\nprint(*(m for m in sys.modules if m.startswith('batwatt')))"

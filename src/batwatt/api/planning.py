@@ -145,7 +145,7 @@ def optimum(
     Raises:
         batwatt.errors.InputError: Bad input; a job that can never run under the envelope.
     """
-    from batwatt.offline import plan_and_replay
+    from batwatt.study.optimum import plan_and_replay
 
     limits = {"time_limit_s": time_limit_s, "effort": effort}
     inputs = Inputs(platform_arg(platform), (workload_arg(workload),), envelope=envelope_or(envelope))

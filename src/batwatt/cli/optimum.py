@@ -47,8 +47,8 @@ def optimum(
       --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """
     from batwatt.inputs.description import Inputs
-    from batwatt.offline import run_optimum
     from batwatt.run.spec import RunSpec
+    from batwatt.study.optimum import run_optimum
 
     options = without_none({"time_limit_s": time_limit, "effort": effort, "seed": seed})
     spec = RunSpec(Inputs(platform, (workload,), envelope=envelope), "optimum", options, export)

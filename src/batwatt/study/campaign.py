@@ -267,7 +267,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             with suppress(SchedulerError), errors_of(f"{cell.study}: {cell.label!r}"):
                 if cell.scheduler == OPTIMUM:
                     # only such cells need the solver
-                    from batwatt.offline import check_optimum
+                    from batwatt.study.optimum import check_optimum
 
                     check_optimum(spec)
                 else:

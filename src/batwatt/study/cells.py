@@ -31,12 +31,12 @@ FORMAT = 1
 """Version of the content of a key and of the files of cells."""
 CODE = (
     *("_version.py", "arrays.py", "checks.py", "errors.py", "files.py", "shift.py", "units.py"),
-    *("model", "protocol", "inputs", "engine", "scheduling", "results", "schedulers", "run"),
+    *("model", "protocol", "inputs", "batsim", "engine", "scheduling", "results", "schedulers", "run"),
 )
 """The sources that determine the figures of a run: modules of the package, and whole rooms."""
 SUFFIXES = (".py", ".csv")
 """Suffixes of the files in these folders that count: modules and data."""
-CODE_OF_OPTIMUM = (*CODE, "offline.py")
+CODE_OF_OPTIMUM = (*CODE, "study/optimum.py")
 OptionNames = Mapping[str, Collection[str] | None]
 """SHA-256 of the file of a scheduler -> names of its options; None for a scheduler that is not ours."""
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")

@@ -151,7 +151,7 @@ def _figures(metrics: Values) -> dict[str, Any]:
 
 def _optimum(spec: RunSpec) -> dict[str, Any]:
     # only such cells need the solver
-    from batwatt.offline import run_optimum
+    from batwatt.study.optimum import run_optimum
 
     optimum = run_optimum(spec)
     return _figures(optimum.figures.metrics) | {

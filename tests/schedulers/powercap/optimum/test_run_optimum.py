@@ -15,11 +15,11 @@ from batwatt.cli import optimum as cli_optimum
 from batwatt.cli.main import main
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.offline import PlannedOutcome, run_optimum
 from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.planned.optimum import Stand
+from batwatt.study.optimum import PlannedOutcome, run_optimum
 
 ROOT = Path(__file__).resolve().parents[4]
 SMALL = ROOT / "platforms" / "small.xml"

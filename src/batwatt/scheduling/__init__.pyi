@@ -1,0 +1,15 @@
+from batwatt.scheduling.backfilling import Backfilling as Backfilling
+from batwatt.scheduling.base import EnvelopeOptions as EnvelopeOptions
+from batwatt.scheduling.base import PartChoice as PartChoice
+from batwatt.scheduling.base import PowerOptions as PowerOptions
+from batwatt.scheduling.base import Scheduler as Scheduler
+from batwatt.scheduling.base import SchedulerOptions as SchedulerOptions
+from batwatt.scheduling.capacity import CapacityScheduler as CapacityScheduler
+from batwatt.scheduling.capacity import MachineOptions as MachineOptions
+from batwatt.scheduling.job import ManagedJob as ManagedJob
+from batwatt.scheduling.orders import NodeSelection as NodeSelection
+from batwatt.scheduling.orders import Order as Order
+from batwatt.scheduling.power import PowerScheduler as PowerScheduler
+from batwatt.scheduling.registry import register as register
+from batwatt.scheduling.run_times import RunTimes as RunTimes
+from batwatt.scheduling.victims import VictimRule as VictimRule
