@@ -7,9 +7,7 @@ batwatt run -s my_policy.py ...                                   run the schedu
 
 from batwatt.schedulers.powercap.responses import NoConfiguration
 from batwatt.schedulers.powercap.scheduler import Powercap
-from batwatt.scheduling.backfilling import EasyBackfilling
-from batwatt.scheduling.orders import Order
-from batwatt.scheduling.registry import register
+from batwatt.scheduling import EasyBackfilling, Order, register
 
 # The name stands in options, tables and the list of `batwatt policies`. Other kinds of parts, such as responses to a
 # change of power, are registered in the same way.

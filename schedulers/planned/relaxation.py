@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from mypy_extensions import i64
@@ -299,7 +299,7 @@ class Relaxed:
         self._cheapest(job, row, below, low)
 
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
 BEGUN, FASTEST, SLOWEST = 0.1, 2.0, 1e-4
 """Share of the hoped-for rise of the bound for which a step is made: at first, at most and at least."""
 HOPE = 0.1

@@ -95,7 +95,7 @@ _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 
 
 class Assumptions(NamedTuple):
-    """Assumptions of mappings about jobs: of run times nothing, the class (`longest_s` or `long_s`) or all, as `kind` says.
+    """Assumptions of mappings about jobs; `kind`: none of run times, the class (`long_s`, `longest_s`), or all of them.
 
     `exactly`: classes go by exact run times where orders and reservations go by requests. `dedicated`: no job shares a
     machine; else only those share none that need more cores than one has.

@@ -108,7 +108,7 @@ def test_pybatsim_command_and_batsim(house, load, endpoint, dark):
     inputs = {"platform": str(SMALL), "envelope": str(dark)}
     file = house.write("options.json", json.dumps({**OPTIONS, **inputs}))
     launcher = ("-c", "from batsim.cmds.launcher import main; main()")
-    words = (ROOT / "schedulers" / "powercap.py", "-O", file, "-s", endpoint)
+    words = (ROOT / "schedulers" / "powercap", "-O", file, "-s", endpoint)
     server = house.start(*words, program=launcher)
     played = house.batwatt("batsim", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b", *PLAIN)
     served = house.end(server)

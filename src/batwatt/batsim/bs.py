@@ -14,6 +14,7 @@ from batwatt.batsim import events as ev
 from batwatt.errors import ProtocolError
 
 
+@mypyc_attr(native_class=False)
 class ArrivedJob(Job):
     """A job of pybatsim with the number of its arrival as hash.
 

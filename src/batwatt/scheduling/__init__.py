@@ -4,9 +4,10 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "backfilling": ("Backfilling",),
+    "backfilling": ("Backfilling", "EasyBackfilling", "NoBackfilling"),
     "base": ("EnvelopeOptions", "PartChoice", "PowerOptions", "Scheduler", "SchedulerOptions"),
     "capacity": ("CapacityScheduler", "MachineOptions"),
+    "cluster": ("Start",),
     "job": ("ManagedJob",),
     "orders": ("NodeSelection", "Order"),
     "power": ("PowerScheduler",),
@@ -16,7 +17,7 @@ _NAMES = {
 }
 _MODULES = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
 """Name -> its module, which is loaded when the name is used."""
-__all__ = sorted(_MODULES)  # noqa: PLE0605
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

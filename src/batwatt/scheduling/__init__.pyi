@@ -1,4 +1,6 @@
 from batwatt.scheduling.backfilling import Backfilling as Backfilling
+from batwatt.scheduling.backfilling import EasyBackfilling as EasyBackfilling
+from batwatt.scheduling.backfilling import NoBackfilling as NoBackfilling
 from batwatt.scheduling.base import EnvelopeOptions as EnvelopeOptions
 from batwatt.scheduling.base import PartChoice as PartChoice
 from batwatt.scheduling.base import PowerOptions as PowerOptions
@@ -6,6 +8,7 @@ from batwatt.scheduling.base import Scheduler as Scheduler
 from batwatt.scheduling.base import SchedulerOptions as SchedulerOptions
 from batwatt.scheduling.capacity import CapacityScheduler as CapacityScheduler
 from batwatt.scheduling.capacity import MachineOptions as MachineOptions
+from batwatt.scheduling.cluster import Start as Start
 from batwatt.scheduling.job import ManagedJob as ManagedJob
 from batwatt.scheduling.orders import NodeSelection as NodeSelection
 from batwatt.scheduling.orders import Order as Order

@@ -386,8 +386,9 @@ def _smallest(columns: tuple[Floats, ...], count: int) -> Slots:
         left = left[values == last]
     first = np.concatenate([*parts, left[: max(0, count - sum(map(len, parts)))]])
     first.sort()
-    # lexsort is stable
-    return first[np.lexsort(tuple(column[first] for column in reversed(columns)))]
+    # lexsort is stable; the last key counts first
+    keys = [column[first] for column in columns]
+    return first[np.lexsort(keys[::-1])]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
