@@ -441,7 +441,7 @@ def _others() -> Named:
     yield "init", "init out/start"
     yield "policies", "policies"
     yield "policies json", "policies --json"
-    names = "adaptive carbon checkpoint jobpower oversubscribed planned powercap replay riskaware slurm varcap"
+    names = "adaptive carbon checkpoint jobpower oversubscribed planned powercap replay riskaware multifactor varcap"
     yield "policies options", " && ".join(f"policies {name}" for name in names.split())
     yield "policies file", "policies start/my_policy.py"
     yield _run("plugin", f"{FALLS} --plugin start/my_policy.py", order="my-order")

@@ -168,7 +168,7 @@ class HighestFlopsLowestDeadline(Response):
 
     - Lines 3, 6, 10, 15, 25 compare with = and <, though Eq. 1 allows equality: so does this (equal within 1e-6 W).
     - `more_power` (line 7): among all (server, faster state) with an increment of power within what is left, the one
-      with the highest increment of flop/s; ties (equal within `ties.SAME`): least increment of power, then lowest id. A
+      with the highest increment of flop/s; ties (equal within `SAME`): least increment of power, then lowest id. A
       sleeping server has 0 flop/s and pays max(P_on, P_d) (Eq. 2). Whether a job runs there does not matter to the
       text, nor here.
     - `put_idle_servers_sleep` (line 9) puts all idle servers to sleep, not just enough of them.

@@ -21,6 +21,7 @@ from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.files import PACKAGE
 from batwatt.model.signal import Clock
 from batwatt.run.loader import PREFIX, code_file, defines, load, load_plugin, pybatsim_files, readable
+from batwatt.run.spec import own_name
 from batwatt.scheduling.base import Scheduler, SchedulerOptions, read_options
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
@@ -59,7 +60,7 @@ def describe_schedulers() -> Iterator[tuple[str, str]]:
 
 def describe_options(name: str) -> Iterator[tuple[str, str]]:
     """Yield (name, meaning and default) of each option of one of our schedulers. Raises InputError."""
-    ours = our_names()
+    name, ours = own_name(name), our_names()
     if name not in ours:
         hint = "Give one of these, or the path of a .py file or a folder; see `batwatt policies`."
         raise UnknownNameError("SCHEDULER", "scheduler of ours", name, ours, hint)
@@ -108,7 +109,7 @@ def scheduler_class(name: Any) -> type[Any]:
             problem = f"{(name if isinstance(name, type) else type(name)).__name__} is not a scheduler"
             raise InputError("scheduler", problem, "give a name, or a class derived from BatsimScheduler")
         return kind
-    ours = our_names()
+    name, ours = own_name(name), our_names()
     if name in ours:
         return _one_of_ours(name)
     if is_file_name(name):

@@ -1,4 +1,4 @@
-"""Queue orders: the priority of waiting jobs (powercap paper, section V-B; WFP of Tang et al. 2009).
+"""Queue orders and choices of nodes (powercap paper, section V-B; WFP of Tang et al. 2009).
 
 An order is one formula over submission time (s), walltime (s) and number of hosts; the smallest key goes first, ties
 go to the earlier submission. Jobs may be numbers or vectors: write formulas that work for both. Formulas take times as

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from hypothesis import strategies as st
 
 import batwatt as bw
 from batwatt.errors import InputError
+from batwatt.inputs.description import Inputs
 from batwatt.model.hostset import from_text
+from batwatt.run.find_scheduler import describe_options, scheduler_class
+from batwatt.run.spec import RunSpec
 from batwatt.schedulers.multifactor.priority import (
     Fairshare,
     MultifactorOptions,
@@ -217,3 +221,9 @@ def test_plans_are_those_of_a_table(now, running, jobs):
     for (allowed, width, limit), place in zip(jobs, plain_plan(now, 7, 6, ends, jobs), strict=True):
         mask = sum(1 << host for host in allowed)
         assert plan.place(mask, width, 60.0 * limit) == (place and (place[0], from_text(" ".join(map(str, place[1])))))
+
+
+def test_slurm_is_its_second_name():
+    assert RunSpec(Inputs(Path("p.xml"), (Path("w.json"),)), "slurm").scheduler == "multifactor"
+    assert scheduler_class("slurm").__name__ == "Multifactor"
+    assert list(describe_options("slurm")) == list(describe_options("multifactor"))
