@@ -71,7 +71,7 @@ wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without e
 	$(PYTHON) -m venv --clear build/clean
 	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
-	cd build && clean/bin/python -c 'from batwatt.engine import bs; assert not bs.__file__.endswith(".py"); bs.Bs.execute_jobs'
+	cd build && clean/bin/python -c 'from batwatt.batsim import bs; assert not bs.__file__.endswith(".py"); bs.Bs.execute_jobs'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
 	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install -e '.\[campaign\]'"
