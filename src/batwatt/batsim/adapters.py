@@ -25,18 +25,12 @@ from batwatt.model.record import Record
 from batwatt.units import LAG_S
 
 
-class Simulated(Protocol):
+class Simulated(Link, Protocol):
     """An engine in this process: a link that gives the record at the end."""
 
     @property
     def ended(self) -> bool:
         """True after the end of the simulation."""
-
-    def message(self) -> ev.Message:
-        """Return the next message."""
-
-    def reply(self, reply: ev.Reply) -> None:
-        """Take decisions."""
 
     def close(self) -> Record:
         """End the simulation; return its record."""
