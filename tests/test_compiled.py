@@ -76,10 +76,10 @@ def built(path: Path, *, changed: str = "") -> Path:
 
 def sources(folder: Path) -> list[Path]:
     """The modules below a folder, those of folders behind links, too."""
-    found = []
+    paths: list[Path] = []
     for place, _, names in os.walk(folder, followlinks=True):
-        found += [Path(place) / name for name in names if name.endswith(".py")]
-    return found
+        paths += [Path(place) / name for name in names if name.endswith(".py")]
+    return paths
 
 
 def setup(*words: object) -> subprocess.CompletedProcess[str]:
