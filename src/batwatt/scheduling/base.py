@@ -166,7 +166,7 @@ def _wanted(model: type[SchedulerOptions], name: str, value: object = None) -> s
         if number in kinds:
             return f"{words}{bounds_of(field)} ({field.description})"
     if isinstance(value, str):
-        return "read: give what the file holds, or derive the class from one in batwatt.schedulers, which read files"
+        return f"read from a file: give what it holds (files: {', '.join([*READERS, *SIGNALS])})"
     return f"the name of a file ({field.description})"
 
 
