@@ -15,7 +15,7 @@ from functools import cached_property
 from batwatt.errors import InputError, UnsupportedError
 from batwatt.model.platform import NOISE_W, Host, Platform
 from batwatt.model.series import Series
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Workload
+from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Workload
 
 TICKS_PER_S = 1000
 """Times and durations are whole milliseconds."""
@@ -184,7 +184,7 @@ def _kinds(platform: Platform) -> Iterator[Kind]:
         )  # fmt: skip
 
 
-def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[ServerMode, ...]:
+def _modes(kinds: tuple[Kind, ...], workload: Workload, job: JobSpec) -> tuple[ServerMode, ...]:
     """Return every mode within the walltime, fastest first; InputError if there is none."""
     where = f"{workload.source}: job {job.id}"
     total = sum(kind.count for kind in kinds)
@@ -217,7 +217,7 @@ def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[Serve
     return tuple(sorted(modes.values(), key=lambda mode: (mode.ticks, mode.counts, mode.states)))
 
 
-def _work(workload: Workload, name: str, job: Job, where: str) -> tuple[float, float, bool]:
+def _work(workload: Workload, name: str, job: JobSpec, where: str) -> tuple[float, float, bool]:
     """Return the flops of a job on each server, the s that depend on no speed, and whether all servers do the same."""
     profile = workload.profiles[name]
     if profile.return_code != 0:

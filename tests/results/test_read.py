@@ -17,7 +17,7 @@ from cli_house import SMALL
 from files_of_tests import refusal
 
 from batwatt import files
-from batwatt.model.workload import Job, Workload
+from batwatt.model.workload import JobSpec, Workload
 from batwatt.results import run_files
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.run_files import JOBS, write_rows
@@ -56,7 +56,7 @@ def test_more_columns_in_the_header_are_left_alone(tmp_path):
 
 def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]) -> Origins:
     """Of rows (id, submission) under a workload of jobs (id, submission)."""
-    declared = tuple(Job(f"w0!{name}", at, 1, "p") for name, at in jobs)
+    declared = tuple(JobSpec(f"w0!{name}", at, 1, "p") for name, at in jobs)
     frame = pd.DataFrame(rows, columns=["job_id", "submission_time"]).astype({"submission_time": "float64"})
     frame["workload_name"] = "w0"
     return origins_of(frame, Workload("w0", declared, {}, {}, 1), Path("r_jobs.csv"))

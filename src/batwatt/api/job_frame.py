@@ -14,7 +14,18 @@ from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import ALIASES, COLUMNS, NEEDS
 from batwatt.inputs.traces.window import window_workload
 from batwatt.model.signal import Window, date_s_of, date_text
-from batwatt.model.workload import DEPENDS, ESTIMATE, JOB_FIELDS, LABELS, LENGTH, RELEASE, Delay, Job, Profile, Workload
+from batwatt.model.workload import (
+    DEPENDS,
+    ESTIMATE,
+    JOB_FIELDS,
+    LABELS,
+    LENGTH,
+    RELEASE,
+    Delay,
+    JobSpec,
+    Profile,
+    Workload,
+)
 from batwatt.units import number_text
 
 if TYPE_CHECKING:
@@ -106,7 +117,7 @@ def _of_lengths(rows: list[tuple[str, dict[Any, Any]]], window: Window | None, n
 _CUT = {RELEASE: RELEASE, LENGTH: WHOLE_LENGTH}
 
 
-def _with(job: Job, fields: Mapping[str, Any]) -> Job:
+def _with(job: JobSpec, fields: Mapping[str, Any]) -> JobSpec:
     return job._replace(raw={**job.raw, **fields}) if fields else job
 
 

@@ -220,7 +220,7 @@ def workload_arg(value: WorkloadLike, window: Window | None = None) -> Path | wo
     return source
 
 
-def refuse_uncut(outside: Iterable[workloads.Job]) -> None:
+def refuse_uncut(outside: Iterable[workloads.JobSpec]) -> None:
     """Raise InputError for the first job of a workload that is outside of the window of a run."""
     for job in outside:
         problem = f"is not cut to the window: job {job.name!r} is submitted at {job.submit_time_s:g} s"

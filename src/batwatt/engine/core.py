@@ -18,7 +18,7 @@ from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, Prot
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
-from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
+from batwatt.model.workload import Composed, JobSpec, Parallel, Profile, Workload
 from batwatt.protocol.events import ExternalEvent
 from batwatt.protocol.workload4 import parse_job, parse_profile
 from batwatt.units import REPORTED_S, TOO_LATE_S
@@ -43,7 +43,7 @@ class Catalogue:
         self._leaving: set[tuple[str, str]] = set()
         self._gone: set[tuple[str, str]] = set()
 
-    def raw(self, job: Job) -> Mapping[str, Any]:
+    def raw(self, job: JobSpec) -> Mapping[str, Any]:
         """Return the JSON of a job's profile."""
         return self._raw[job.workload][job.profile]
 
@@ -51,7 +51,7 @@ class Catalogue:
         """Return the `profiles` of SIMULATION_BEGINS."""
         return {name: dict(raws) for name, raws in self._raw.items()}
 
-    def collect(self, job: Job) -> None:
+    def collect(self, job: JobSpec) -> None:
         """Schedule the drop of the profile of a job that has ended."""
         if not self._collects:
             return
@@ -99,7 +99,7 @@ class Catalogue:
                 problem = "as the very first decision it is submitted with the jobs of its workload's file once more"
                 raise IllegalDecisionError(f"REGISTER_JOB {job_id}", f"{problem}, and Batsim never ends")
 
-    def job_of(self, decision: RegisterJob, jobs: Mapping[str, Job]) -> Job:
+    def job_of(self, decision: RegisterJob, jobs: Mapping[str, JobSpec]) -> JobSpec:
         """Return the job of a REGISTER_JOB; `jobs` exist already. Raises IllegalDecisionError where Batsim aborts."""
         job_id, raw = decision.job_id, decision.job
         what = f"REGISTER_JOB {job_id}"
@@ -107,7 +107,7 @@ class Catalogue:
         if "!" not in job_id:
             raise IllegalDecisionError(what, "a job id must be WORKLOAD!NAME")
         workload = job_id.split("!", 1)[0]
-        job: Job = _parsed(what, parse_job, {**raw, "id": job_id}, workload, what)
+        job: JobSpec = _parsed(what, parse_job, {**raw, "id": job_id}, workload, what)
         if job_id in jobs:
             raise IllegalDecisionError(what, "a job of that id exists")
         profile = self.profiles.get(workload, {}).get(job.profile)
@@ -168,7 +168,7 @@ class Engine:
         self.switching = Switching(self.kernel, self.machines, self.recorder, self.execution, self._report)
         self.workloads = list(workloads)
         self.catalogue = Catalogue(workloads, self.config)
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, JobSpec] = {}
         self.state: dict[str, int] = {}
         self._pending: list[ev.Event] = []
         self._end_notices = 0
@@ -211,7 +211,7 @@ class Engine:
         self._end_notices += 1
         self._notified(end_notice, {"type": end_notice})
 
-    def _submit(self, job: Job, announced: bool = True) -> None:
+    def _submit(self, job: JobSpec, announced: bool = True) -> None:
         job_id = job.id
         self.jobs[job_id] = job
         self.state[job_id] = SUBMITTED
@@ -219,7 +219,7 @@ class Engine:
         if announced:
             self._announce(job)
 
-    def _announce(self, job: Job) -> None:
+    def _announce(self, job: JobSpec) -> None:
         profile = self.catalogue.raw(job) if self.config.forward_profiles else None
         self._pending.append(ev.JobSubmitted(self.kernel.date, job.id, job.raw, profile))
 
@@ -400,7 +400,7 @@ class Engine:
         else:
             raise ProtocolError(f"{type(decision).__name__} is not a decision of Batsim 4")
 
-    def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
+    def _job(self, what: str, job_id: str, *, submitted: bool = False) -> JobSpec:
         job = self.jobs.get(job_id)
         if job is None:
             raise IllegalDecisionError(f"{what} {job_id}", "there is no such job (or its end was already announced)")

@@ -25,7 +25,7 @@ from batwatt.engine.runs import TIMEOUT, Meter, Run, rebalance
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
+from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Profile
 
 Report = Callable[[Event], None]
 
@@ -62,7 +62,7 @@ class Executor:
         # bound once, as each access to a method makes an object
         self._at_end: Handler = self._leaf_ended
 
-    def start(self, job: Job, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
+    def start(self, job: JobSpec, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
         """Start a job on hosts (HostSet, ProcSet, interval string). Raises IllegalDecisionError where Batsim aborts."""
         mask = alloc.mask if type(alloc) is HostSet else self._mask(job, alloc)
         machines = self._machines
@@ -260,10 +260,10 @@ class Executor:
 
     # checks -----------------------------------------------------------------------------------------------------
 
-    def _illegal(self, job: Job, why: str) -> IllegalDecisionError:
+    def _illegal(self, job: JobSpec, why: str) -> IllegalDecisionError:
         return IllegalDecisionError(f"EXECUTE_JOB {job.id}", why)
 
-    def _mask(self, job: Job, alloc: object) -> int:
+    def _mask(self, job: JobSpec, alloc: object) -> int:
         try:
             mask = HostSet.of(alloc).mask  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
@@ -275,7 +275,7 @@ class Executor:
             raise self._illegal(job, f"there is no host {unknown} (hosts are 0-{len(self._machines.hosts) - 1})")
         return mask
 
-    def _refuse(self, job: Job, mask: int) -> None:
+    def _refuse(self, job: JobSpec, mask: int) -> None:
         machines = self._machines
         for host in hostset.ids(mask):
             state = machines.state_of(host)
@@ -286,7 +286,7 @@ class Executor:
             if state not in (IDLE, COMPUTING):
                 raise self._illegal(job, f"{name} is {STATE_NAMES[state]}, neither idle nor computing")
 
-    def _refuse_odd(self, job: Job, mask: int) -> None:
+    def _refuse_odd(self, job: JobSpec, mask: int) -> None:
         """Refuse hosts in a p-state that does not compute: Batsim takes a host that begins asleep for idle."""
         for mode, _ in self._machines.members_of(mask):
             if self._recorder.energy and mode.index not in self._machines.kind_host[mode.kind].compute:
@@ -294,7 +294,7 @@ class Executor:
                     job, f"a host of it is in p-state {mode.index} ({STATE_NAMES[SLEEPING]} or virtual)"
                 )
 
-    def _executors(self, job: Job, mask: int, mapping: Any, profiles: Mapping[str, Profile]) -> list[int] | None:
+    def _executors(self, job: JobSpec, mask: int, mapping: Any, profiles: Mapping[str, Profile]) -> list[int] | None:
         """Return executor -> index in the sorted allocation, from Batsim's `mapping` object; None without one."""
         if self._machines.odd_starts:
             self._refuse_odd(job, mask)

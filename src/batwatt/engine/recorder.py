@@ -13,7 +13,7 @@ from batwatt.engine.machines import Machines
 from batwatt.engine.runs import Meter, Run
 from batwatt.model import hostset
 from batwatt.model.record import SUCCESSFUL, JobRows, Record
-from batwatt.model.workload import NO_WALLTIME, Job
+from batwatt.model.workload import NO_WALLTIME, JobSpec
 
 ENGINE_VERSION: Final = f"batwatt-{__version__}"
 NOT_RUN: Final = float("nan")
@@ -117,12 +117,12 @@ class Recorder:
         self._job_row(run.job, state, run.start_s, now, intern(hostset.to_text(run.mask)), energy_j, metadata)
         self.fresh_rows[run.job.id] = len(self.record.jobs.ids) - 1
 
-    def job_rejected(self, job: Job, metadata: str) -> None:
+    def job_rejected(self, job: JobSpec, metadata: str) -> None:
         """Add the row of a rejected job."""
         self._job_row(job, "REJECTED", NOT_RUN, NOT_RUN, "", NOT_RUN, metadata)
 
     def _job_row(
-        self, job: Job, state: str, start_s: float, end_s: float, hosts: str, energy_j: float, metadata: str
+        self, job: JobSpec, state: str, start_s: float, end_s: float, hosts: str, energy_j: float, metadata: str
     ) -> None:
         rows = self.record.jobs
         rows.ids.append(job.id)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from batwatt.engine.machines import Machines
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
+from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Profile
 from batwatt.units import PRECISION_S
 
 SUCCESS: Final = 0
@@ -43,7 +43,7 @@ class Run:
 
     def __init__(
         self,
-        job: Job,
+        job: JobSpec,
         profiles: Mapping[str, Profile],
         mask: int,
         width: int,

@@ -31,7 +31,7 @@ from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.model.platform import Host, Platform
 from batwatt.model.record import Record
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
+from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Profile, Workload
 from batwatt.protocol.workload5 import GenericEvent, full_profile_id, job_of, parts_of, profile_of, table_of
 from batwatt.units import TOO_LATE_S
 
@@ -300,11 +300,11 @@ class Registry(Catalogue):
             why = "Batsim crashes if a workload has a profile that none of its jobs uses"
             raise IllegalDecisionError("EDCHello forward_profiles_on_simulation_begins", why)
 
-    def raw(self, job: Job) -> Mapping[str, Any]:
+    def raw(self, job: JobSpec) -> Mapping[str, Any]:
         """Return the profile of a job in the form of messages."""
         return self.tables[job.profile]
 
-    def collect(self, job: Job) -> None:
+    def collect(self, job: JobSpec) -> None:
         """Make the profile of a job that has ended unknown to Batsim."""
         if not self._features.profile_reuse:
             self._give_up(job.profile)
@@ -354,7 +354,7 @@ class Registry(Catalogue):
         if name.partition("!")[0] not in self._workloads or name not in self.by_id:
             raise IllegalDecisionError(what, f"the profile {name!r} does not exist")
 
-    def job(self, decision: RegisterJob, now: float) -> Job:
+    def job(self, decision: RegisterJob, now: float) -> JobSpec:
         """Return the job of a RegisterJob. Raises IllegalDecisionError where Batsim 5 aborts."""
         name, table = decision.job_id, decision.job
         what = f"RegisterJob {name}"
@@ -468,7 +468,7 @@ class Engine5(Engine):
     def _notified(self, kind: str, data: dict[str, Any]) -> None:
         self._report(ev.Notified(self.kernel.date, kind, data))
 
-    def _announce(self, job: Job) -> None:
+    def _announce(self, job: JobSpec) -> None:
         profile = self.registry.raw(job) if self._features.forward_profiles_on_job_submission else None
         self._report(ev.JobSubmitted(self.kernel.date, job.id, job.raw, profile))
 
@@ -535,7 +535,7 @@ class Engine5(Engine):
             case _:
                 raise TypeError(f"{type(decision).__name__} is not a decision of Batsim 5")
 
-    def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
+    def _job(self, what: str, job_id: str, *, submitted: bool = False) -> JobSpec:
         if job_id.count("!") != 1:
             raise IllegalDecisionError(f"{what} {job_id}", "a job id is WORKLOAD!NAME")
         return super()._job(what, job_id, submitted=submitted)
@@ -566,7 +566,7 @@ class Engine5(Engine):
         self.execution.begin(run)
         self.state[job.id] = RUNNING
 
-    def _placed(self, what: str, job: Job, place: ev5.Place) -> tuple[int, Sequence[int] | None]:
+    def _placed(self, what: str, job: JobSpec, place: ev5.Place) -> tuple[int, Sequence[int] | None]:
         """Return the mask of hosts, and for each executor its index among them; None: one on each host."""
         mask = hosts_of(place.hosts, self.machines, what)
         hosts, how = hostset.ids(mask), place.executors
@@ -579,7 +579,7 @@ class Engine5(Engine):
         cores = [index for index, host in enumerate(hosts) for _ in range(self.machines.hosts[host].cores)]
         return mask, [cores[index % len(cores)] for index in range(job.hosts)]
 
-    def _mapped(self, what: str, job: Job, mapping: Sequence[int], count: int) -> Sequence[int]:
+    def _mapped(self, what: str, job: JobSpec, mapping: Sequence[int], count: int) -> Sequence[int]:
         for index, value in enumerate(mapping):
             if value >= count:
                 raise IllegalDecisionError(what, f"its mapping has {value} at index {index}, of {count} hosts")

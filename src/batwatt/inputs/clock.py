@@ -14,7 +14,7 @@ from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.series import Series
 from batwatt.model.signal import Clock, SignalIntegral, date_s_of, date_text
-from batwatt.model.workload import Delay, Job, Workload
+from batwatt.model.workload import Delay, JobSpec, Workload
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 _log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def _span(load: Workload) -> tuple[float, float, float]:
     return first_s, load.last_submission_s, max(job.submit_time_s + _length_s(load, job) for job in load.jobs)
 
 
-def _length_s(load: Workload, job: Job) -> float:
+def _length_s(load: Workload, job: JobSpec) -> float:
     """Return the greatest run time in s of a job that is known without hosts: its delay, else its walltime."""
     profile = load.profiles.get(job.profile)
     return profile.duration_s if isinstance(profile, Delay) else job.walltime_s or 0.0

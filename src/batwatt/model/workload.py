@@ -113,7 +113,7 @@ class Composed:
 Profile = Delay | Parallel | Composed
 
 
-class Job(NamedTuple):
+class JobSpec(NamedTuple):
     """A job of a workload; `id` is full (`w0!3`), `raw` its JSON with that id and floats as Batsim sends them."""
 
     id: str
@@ -142,7 +142,7 @@ class Workload:
     """
 
     name: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[JobSpec, ...]
     profiles: Mapping[str, Profile]
     raw_profiles: Mapping[str, Mapping[str, Any]]
     nb_res: int

@@ -12,7 +12,7 @@ from typing import Any
 
 from batwatt.checks import TOO_DEEP, checked_whole, load_json, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError, remark
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
+from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Profile, Workload
 from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number, json_number, wire_floats
 from batwatt.protocol.workload5 import refuse_batsim_5
 
@@ -141,7 +141,7 @@ def parse_profile(raw: Any, where: object) -> Profile:
     return reader(raw, where, _integer(raw.get("ret", 0), "ret", where, -MAX_INT - 1))
 
 
-def parse_job(raw: Any, workload_name: str, where: object) -> Job:
+def parse_job(raw: Any, workload_name: str, where: object) -> JobSpec:
     """Parse the job of a JSON object; the name of its workload prefixes its id. Raises InputError."""
     if not isinstance(raw, dict):
         raise InputError(where, f"a job must be an object, got {shown(raw)}", 'write {"id": 1, "subtime": 0, ...}')
@@ -165,7 +165,7 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
         sent = {key: value if _plain(value) else wire_floats(value, 1) for key, value in raw.items()}
         sent["id"] = own
         limit = None if walltime == -1 else batsim_number(walltime)
-        return Job(own, batsim_number(submit), hosts, profile, limit, sent)
+        return JobSpec(own, batsim_number(submit), hosts, profile, limit, sent)
     except RecursionError:
         raise InputError(where, TOO_DEEP, "flatten the job") from None
     except (OverflowError, ValueError):
@@ -214,7 +214,7 @@ def parse_workload(
         raise InputError(where, f"'profiles' must be an object, got {shown(raw_profiles)}", "write name: profile pairs")
 
     refuse_batsim_5(raw_profiles, where)
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, JobSpec] = {}
     for index, raw in enumerate(raw_jobs):
         job = parse_job(raw, name, f"{where}: jobs[{index}]")
         if job.id in jobs:

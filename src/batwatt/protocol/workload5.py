@@ -15,7 +15,7 @@ from typing import Any
 
 from batwatt.checks import load_json, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
+from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Profile, Workload
 from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number
 
 EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
@@ -89,12 +89,12 @@ def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
 
 def job_of(
     name: str, submit_s: float, hosts: int, profile_id: str, walltime_s: float | None, extra: str, rigid: bool = True
-) -> Job:
+) -> JobSpec:
     """Return a job, with its form in messages as `raw`."""
     table = job_table(hosts, walltime_s, extra, profile_id, rigid)
     raw = {"job": table, "submission_time": submit_s}
     limit = None if walltime_s is None or walltime_s < 0.0 else walltime_s
-    return Job(name, submit_s, hosts, profile_id, limit, raw)
+    return JobSpec(name, submit_s, hosts, profile_id, limit, raw)
 
 
 def profile_of(name: str, kind: str, table: Mapping[str, Any], ret: int, where: object) -> Profile:
@@ -171,7 +171,7 @@ def parse_workload5(data: Any, name: str, path: object, *, simulate: bool = True
                 raise InputError(place, f"the used profile {part!r} does not exist", "add it to 'profiles'")
             if full in parts_of(part, profiles):
                 raise InputError(place, "contains itself", "take the cycle out of 'seq'")
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, JobSpec] = {}
     for index, raw in enumerate(data["jobs"]):
         job = _job(raw, name, f"{path}: jobs[{index}]")
         if job.id in jobs:
@@ -238,7 +238,7 @@ def _extra(raw: Mapping[str, Any]) -> str:
     return extra if isinstance(extra, str) else json.dumps(extra, separators=(",", ":"), ensure_ascii=False)
 
 
-def _job(raw: Any, workload: str, where: str) -> Job:
+def _job(raw: Any, workload: str, where: str) -> JobSpec:
     fields = {"id": "name", "subtime": "number", "res": "whole", "profile": "text", "walltime": "number?"}
     _need(raw, fields | {"extra_data": "extra?"}, where)
     name = str(raw["id"])

@@ -13,7 +13,7 @@ import pandas as pd
 from batwatt.errors import InputError
 from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import Array, Steps
-from batwatt.model.workload import ATTEMPT, Composed, Job, Workload
+from batwatt.model.workload import ATTEMPT, Composed, JobSpec, Workload
 from batwatt.protocol.job_fields import CPUS, reported_model
 from batwatt.results import run_files
 from batwatt.results.origins import origins_of
@@ -143,7 +143,7 @@ def account(
     )
 
 
-def _phases(job: Job, length_s: float, energy_j: float) -> Steps | None:
+def _phases(job: JobSpec, length_s: float, energy_j: float) -> Steps | None:
     """Return the power by time of a run of a job on all of its cpus; None if length or energy contradict its phases."""
     model = reported_model(job.raw, f"job {job.id}")
     if model is None or not length_s <= model.steps.length_s + 2.0 * PRINTED:
@@ -155,7 +155,7 @@ def _phases(job: Job, length_s: float, energy_j: float) -> Steps | None:
     return steps if abs(steps.energy_j - energy_j) <= PRINTED + most_j + 1e-9 * steps.energy_j else None
 
 
-def _owners(ran: pd.DataFrame, workload: Workload | None, path: Path) -> tuple[list[str], Sequence[Job | None]]:
+def _owners(ran: pd.DataFrame, workload: Workload | None, path: Path) -> tuple[list[str], Sequence[JobSpec | None]]:
     """Return for each row the name of its job, and the job if the workload has it."""
     if workload is None:
         names = ran["job_id"].tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.model.signal import Window
 from batwatt.model.work import run_times_s
-from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Job, Workload
+from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, JobSpec, Workload
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Kinds, Mask, chains_of, kinds_of
 from batwatt.results.run_files import KILLED, REJECTED, SUCCESSFUL, Columns, RunData, file_of, numbers, texts
@@ -215,7 +215,7 @@ def run_table_of(table: ClassedRows, workload: Workload, window: Window | None, 
     )
 
 
-def _field(workload: Workload, job: Job, name: str) -> float:
+def _field(workload: Workload, job: JobSpec, name: str) -> float:
     """Return the field of a job, a time in s >= 0 or a length in s > 0. Raises InputError for another value."""
     value = job.raw[name]
     number = isinstance(value, int | float) and not isinstance(value, bool) and value < math.inf

@@ -21,7 +21,7 @@ from batwatt.inputs.traces.delays_to_flops import has_delay
 from batwatt.model.platform import MachinePower, Platform, least_of
 from batwatt.model.series import Series
 from batwatt.model.work import run_times_s
-from batwatt.model.workload import ESTIMATE, LENGTH, Job
+from batwatt.model.workload import ESTIMATE, LENGTH, JobSpec
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
 from batwatt.run.find_scheduler import (
     SHIFT,
@@ -248,7 +248,7 @@ def _with_requests(inputs: RunInputs, scheduler: Any) -> RunInputs:
     loads = []
     for workload in inputs.run:
         total += len(workload.jobs)
-        jobs: dict[int, Job] = {}
+        jobs: dict[int, JobSpec] = {}
         lengths_s, slow_s = (
             run_times_s(workload, speed).tolist() for speed in (inputs.platform.fastest_flops, least_flops)
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.model.signal import SignalIntegral, date_s_of, date_text
-from batwatt.model.workload import DEPENDS, RELEASE, START_S, Job, Workload
+from batwatt.model.workload import DEPENDS, RELEASE, START_S, JobSpec, Workload
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
     begin_s, end_s = window or (0.0, workload.last_submission_s)
     length_s = (end_s - begin_s) / count
     fresh = [job for job in workload.jobs if RELEASE not in job.raw and begin_s <= job.submit_time_s <= end_s]
-    parts: list[list[Job]] = [[] for _ in range(count)]
+    parts: list[list[JobSpec]] = [[] for _ in range(count)]
     for job in fresh:
         number = int((job.submit_time_s - begin_s) / length_s) if length_s > 0.0 else 0
         parts[min(number, count - 1)].append(job)
@@ -61,7 +61,7 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
     return samples
 
 
-def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
+def _begun(workload: Workload, jobs: list[JobSpec], at_s: float) -> Workload:
     """Return the workload with some of its jobs, and with `at_s` as 0 s."""
     names = {job.name for job in jobs}
     moved = []

@@ -14,7 +14,7 @@ from batwatt.inputs.traces.dependencies import within
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.model.signal import date_text
-from batwatt.model.workload import DEPENDS, LENGTH, RELEASE, Delay, Job, Workload
+from batwatt.model.workload import DEPENDS, LENGTH, RELEASE, Delay, JobSpec, Workload
 from batwatt.protocol.numbers import MAX_INT
 from batwatt.protocol.workload4 import full_id
 from batwatt.units import number_text
@@ -84,7 +84,7 @@ def window_workload(
             raw |= {field: text for field, texts in labels if (text := texts[row])}
         if id in depends:
             raw[DEPENDS] = depends[id]
-        window_jobs.append(Job(own, submit_s, cpus, names[profile], None, raw))
+        window_jobs.append(JobSpec(own, submit_s, cpus, names[profile], None, raw))
     return Workload(
         name=name,
         jobs=tuple(window_jobs),
