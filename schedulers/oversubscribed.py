@@ -22,9 +22,8 @@ from batwatt.schedulers.varcap.flow import Assumptions
 from batwatt.schedulers.varcap.machines import Base, LeastSafe, MappingSite
 from batwatt.schedulers.varcap.queues import BucketQueue
 from batwatt.schedulers.varcap.scheduler import Parts, VaryingScheduler
-from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.units import EVEN_S
 
 Floats = NDArray[np.float64]
@@ -213,7 +212,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         if self.settings.switch:
             raise InputError("option 'switch'", "machines whose cores are shared stay on", "leave it out")
         self._at: dict[int, int] = {}
-        self._starting: list[ManagedJob] = []
+        self._starting: list[Job[float]] = []
         self._due = False
         self._next_s = math.inf
 
@@ -262,9 +261,9 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self._at[self.shares.nominal] = self._everyone
         self.hosts.serve(self.fleet, np.arange(len(self.fleet)), True)
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, job: BatsimJob) -> None:
         """End a job: its cores are shared out with the next interval."""
-        number = self.lifecycle.states[job.id].number
+        number = self.lifecycle.jobs[job.id].number
         super().onJobCompletion(job)
         self.shares.remove(number)
         self._look_again()
@@ -274,8 +273,8 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     # steps ------------------------------------------------------------------------------------------------------
 
-    def arrived(self, job: Job) -> None:
-        """See `VaryingScheduler`; the `plan` of a job is its use of its cores."""
+    def arrived(self, job: BatsimJob) -> None:
+        """See `VaryingScheduler`; the `state` of a job is its use of its cores."""
         use = (job.json_dict or {}).get(USE, self.settings.use)
         if isinstance(use, bool) or not isinstance(use, int | float) or not 0.0 < use <= 1.0:
             raise InputError("workload", f"job {job.id}: {USE} must be in ]0, 1], got {use!r}", "correct it")
@@ -284,7 +283,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             problem = f"job {job.id}: no speed changes how long {job.profile_dict.get('type')!r} takes as it should"
             raise InputError("workload", problem, "give it a delay, or parallel_homogeneous flops")
         task = self.flow.read(job)
-        task.plan = float(use)
+        task.state = float(use)
         self.flow.arrive(task)
 
     def change(self, alive: int, now_s: float) -> None:
@@ -321,9 +320,9 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             self.lifecycle.execute(task, task.mask)
         self._starting.clear()
 
-    def execute(self, task: ManagedJob) -> None:
+    def execute(self, task: Job[float]) -> None:
         """Start a job once the speed of its cores is set."""
-        task.mask, use = self.hosts.take(task, self.fleet), task.plan
+        task.mask, use = self.hosts.take(task, self.fleet), task.state
         self.shares.add(task.number, task.hosts * use, 1.0 / use, self.bs.time())
         self._starting.append(task)
 

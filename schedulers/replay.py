@@ -12,9 +12,9 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.workload import RELEASE, START_S
-from batwatt.scheduling.base import Job, Scheduler, SchedulerOptions
+from batwatt.scheduling.base import Scheduler, SchedulerOptions
 from batwatt.scheduling.cluster import Cluster, outage
-from batwatt.scheduling.job import ManagedJob, number_in
+from batwatt.scheduling.job import BatsimJob, Job, number_in
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
 from batwatt.units import LAG_S, REPORTED_S
@@ -42,9 +42,9 @@ class Replay(Scheduler[ReplayOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._coming: list[tuple[float, int, ManagedJob]] = []
-        """(start in s, number, job) of jobs to come; the `plan` of a job is that start if it is recorded, else NaN."""
-        self._waiting: list[ManagedJob] = []
+        self._coming: list[tuple[float, int, Job[float]]] = []
+        """(start in s, number, job) of jobs to come; the `state` of a job is that start if it is recorded, else NaN."""
+        self._waiting: list[Job[float]] = []
         self._submitted = self._unrecorded = 0
         self._late: list[tuple[float, str]] = []
         """Delay in s and id of each job that started later than recorded."""
@@ -54,21 +54,21 @@ class Replay(Scheduler[ReplayOptions]):
         super().onSimulationBegins()
         self.cluster = Cluster(self.bs.nb_compute_resources, Queue(Fcfs()), transitions=self.transitions)
 
-    def onJobSubmission(self, job: Job) -> None:
+    def onJobSubmission(self, attempt: BatsimJob) -> None:
         """Take in a job, to be started at its recorded start."""
-        if job.requested_resources > self.cluster.count:
-            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
+        if attempt.requested_resources > self.cluster.count:
+            self.lifecycle.reject([attempt], f"wider than the platform of {self.cluster.count} hosts")
             return
         self._submitted += 1
-        now_s, raw = self.bs.time(), job.json_dict or {}
-        recorded_s = number_in(raw, START_S, math.nan, job.id, zero=True) if RELEASE not in raw else math.nan
+        now_s, raw = self.bs.time(), attempt.json_dict or {}
+        recorded_s = number_in(raw, START_S, math.nan, attempt.id, zero=True) if RELEASE not in raw else math.nan
         self._unrecorded += math.isnan(recorded_s)
         start_s = recorded_s if recorded_s > now_s else now_s
-        state = ManagedJob(self._submitted, job, plan=math.nan if math.isnan(recorded_s) else start_s)
-        self.lifecycle.states[job.id] = state
-        heappush(self._coming, (start_s, state.number, state))
+        job = Job(self._submitted, attempt, state=math.nan if math.isnan(recorded_s) else start_s)
+        self.lifecycle.jobs[attempt.id] = job
+        heappush(self._coming, (start_s, job.number, job))
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, job: BatsimJob) -> None:
         """Free the hosts of a job."""
         self.cluster.end(self.lifecycle.ended(job)[0])
 
@@ -84,17 +84,17 @@ class Replay(Scheduler[ReplayOptions]):
             self.lifecycle.wake_at(self._coming[0][0], now_s)
         elif self._waiting and not (self.lifecycle.more_jobs or self.cluster.running or self.hosts_may_return):
             # nothing runs, so that they are wider than the hosts that are left
-            self.lifecycle.reject([job.job for job in self._waiting], outage(self.transitions.away))
+            self.lifecycle.reject([job.attempt for job in self._waiting], outage(self.transitions.away))
             self._waiting.clear()
 
-    def _start(self, job: ManagedJob, now_s: float) -> bool:
+    def _start(self, job: Job[float], now_s: float) -> bool:
         """Start a job; return False if there is no room yet."""
         free = self.cluster.free
         # NaN without a record: that is never late
-        late_s = now_s - job.plan
+        late_s = now_s - job.state
         if self.settings.strict and late_s > LAG_S:
             # hosts that became free at the recorded start itself would have been reported then
-            problem = f"job {job.name}: no room at its recorded start {job.plan:.15g} s"
+            problem = f"job {job.name}: no room at its recorded start {job.state:.15g} s"
             raise InputError("replay", problem, "give a larger platform, or leave out the option 'strict'")
         if job.hosts > free.bit_count():
             return False

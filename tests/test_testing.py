@@ -22,7 +22,7 @@ def test_our_parts(kind, name):
 
 
 BROKEN = """
-from batwatt.scheduling.backfilling import Backfilling, Start
+from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import register
 from batwatt.scheduling.victims import VictimRule
@@ -38,7 +38,7 @@ class Narrow(Backfilling):
     def place(self, cluster):
         for row in cluster.queue.ordered(cluster.now_s):
             if cluster.free:
-                return [Start(row, cluster.free & -cluster.free)]
+                return [(row, cluster.free & -cluster.free)]
         return []
 
 @register("backfilling", "selfish")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +22,13 @@ from batwatt.model.series import MACHINES, Series, checked_capacity, least_aroun
 from batwatt.model.work import ShiftJob, constant
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.protocol.job_fields import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
+from batwatt.schedulers.carbon.execution import Execution, Segment
+from batwatt.schedulers.carbon.policies import StartWindow
 from batwatt.schedulers.carbon.reservations import Preference
 from batwatt.scheduling.capacity import machines_fed
 from batwatt.scheduling.cluster import Transitions
 from batwatt.scheduling.fleet import Fleet, Hosts
-from batwatt.scheduling.job import JobLengths, ManagedJob, Places
-from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places
 from batwatt.scheduling.orders import First, NodeSelection
 from batwatt.units import LAG_S
 
@@ -34,6 +36,55 @@ Limits = tuple[Series, Series | None, int]
 """The capacity in machines, the envelope in W if there is one, and the cores of a machine."""
 Piece = tuple[str, float]
 """The profile and the walltime in s of what is submitted for a part of a job."""
+
+
+@dataclass(slots=True, eq=False)
+class CarbonState:
+    """The plan of a job, and how far it is carried out."""
+
+    execution: Execution
+    window: StartWindow
+    segment: int = 0
+    """The number of the segment that runs, or comes next."""
+    pieces: list[tuple[float, float]] = field(default_factory=list)
+    """(s, W) of what is left of the segment that runs, the next last."""
+    until_s: float = math.inf
+    """Planned end in s of the segment that runs (later if it began more than LAG_S late); else infinite."""
+
+    def goes_on(self, now_s: float) -> bool:
+        """Return whether the segment that runs ends now, up to the delays of messages, and another one follows."""
+        return not self.ends and abs(self.until_s - now_s) < LAG_S / 2
+
+    @property
+    def next_segment(self) -> Segment:
+        """The segment that runs, or comes next."""
+        return self.execution.segments[self.segment]
+
+    @property
+    def ends(self) -> bool:
+        """True if this segment is the last."""
+        return self.segment == len(self.execution.segments) - 1
+
+    @property
+    def left(self) -> Execution:
+        """The rest of a job that does not run, as an execution of its own."""
+        whole, done_s = self.execution.job, self.next_segment.from_s
+        segments = (
+            replace(segment, from_s=segment.from_s - done_s, to_s=segment.to_s - done_s)
+            for segment in self.execution.segments[self.segment :]
+        )
+        return Execution(replace(whole, model=whole.model.rest(done_s)), tuple(segments))
+
+    def go_on(self, left: Execution) -> None:
+        """Replace the rest of the execution."""
+        whole, done_s = self.execution.job, self.next_segment.from_s
+        segments = (
+            replace(segment, from_s=segment.from_s + done_s, to_s=segment.to_s + done_s) for segment in left.segments
+        )
+        self.execution = Execution(whole, (*self.execution.segments[: self.segment], *segments))
+
+
+CarbonJob: TypeAlias = Job[CarbonState]
 
 
 class CarbonCluster:
@@ -106,26 +157,26 @@ class CarbonCluster:
         self._capacity, self._step_s = least_around(capacity, 0.0, self._off_s), 0.0
         return least_around(capacity, self._on_s, self._off_s), None, self._hosts.cores
 
-    def accepts(self, job: Job) -> bool:
+    def accepts(self, job: BatsimJob) -> bool:
         """Return whether the cluster runs a job: some run only those in phases."""
         return True
 
-    def shift_job(self, job: ManagedJob) -> ShiftJob:
+    def shift_job(self, job: CarbonJob) -> ShiftJob:
         """Return a submitted job as a planner sees it. Raises InputError."""
-        if PHASES in (job.job.json_dict or {}):
+        if PHASES in (job.attempt.json_dict or {}):
             problem = f"job {job.name} has phases, and its machines or the jobs before it are not for that"
             raise InputError("workload", problem, "make both with `batwatt carbon workload`")
-        job.length_s = self._lengths.run_s(job.job)
+        job.length_s = self._lengths.run_s(job.attempt)
         model = constant(max(min(job.length_s, job.walltime_s), LAG_S), self._power_w)
         return ShiftJob(job.name, job.submit_s, model, job.hosts)
 
-    def piece(self, job: ManagedJob, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
+    def piece(self, job: CarbonJob, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
         """Register the profile of a piece of a job, which will be called `name`."""
-        if not self._lengths.has_length(job.job):
-            problem = f"job {job.job.id} was to be suspended, and its profile does not say how long it runs"
+        if not self._lengths.has_length(job.attempt):
+            problem = f"job {job.attempt.id} was to be suspended, and its profile does not say how long it runs"
             raise InputError("option 'policy'", problem, "choose one that does not suspend jobs, such as oracle")
         beyond_s = max(0.0, job.length_s - job.walltime_s) if last else 0.0
-        profile = self._lengths.lasting(job.job, length_s + beyond_s)
+        profile = self._lengths.lasting(job.attempt, length_s + beyond_s)
         return profile, length_s if beyond_s else NO_WALLTIME
 
     def earliest_s(self, now_s: float) -> float:
@@ -134,7 +185,7 @@ class CarbonCluster:
 
     # hosts of jobs ----------------------------------------------------------------------------------------------
 
-    def take(self, job: ManagedJob, machines: Sequence[int]) -> bool:
+    def take(self, job: CarbonJob, machines: Sequence[int]) -> bool:
         """Let a job have hosts, on these machines if its plan names some; return False while they are not there.
 
         Hosts that were chosen are its `mask` from then on, for as long as it waits for them, too.
@@ -147,7 +198,7 @@ class CarbonCluster:
         self._occupied |= mask
         return True
 
-    def _choose(self, job: ManagedJob, machines: Sequence[int]) -> int:
+    def _choose(self, job: CarbonJob, machines: Sequence[int]) -> int:
         """Let a job have hosts, by the plans; return 0 if they are not free."""
         fleet = self._fleet
         whole = job.hosts > fleet.cores or fleet.cores == 1
@@ -160,24 +211,24 @@ class CarbonCluster:
 
     def settle(self, now_s: float) -> None:
         """End jobs that were to end by now, and count hosts as on that were to be, even if that is not reported yet."""
-        for job in [job for job in self._fleet.tasks.values() if job.plan.until_s <= now_s + LAG_S]:
+        for job in [job for job in self._fleet.tasks.values() if job.state.until_s <= now_s + LAG_S]:
             self.over(job)
         while self._going_on and self._going_on[0][0] <= now_s + LAG_S:
             self._fleet.switched(self._going_on.popleft()[1], True)
 
-    def over(self, job: ManagedJob) -> None:
+    def over(self, job: CarbonJob) -> None:
         """End a job by its plan: others may have its hosts, once its end is reported."""
         if job.number in self._fleet.tasks:
             self._fleet.remove(job)
 
-    def give_back(self, job: ManagedJob) -> None:
+    def give_back(self, job: CarbonJob) -> None:
         """Take back the hosts of a job whose end is reported."""
         self.over(job)
         self._occupied &= ~job.mask
         job.mask = 0
-        job.plan.until_s = math.inf
+        job.state.until_s = math.inf
 
-    def may_start(self, job: ManagedJob, machines: Sequence[int]) -> bool:
+    def may_start(self, job: CarbonJob, machines: Sequence[int]) -> bool:
         """Return whether there will be hosts for a start, now or later."""
         coming = int(self._capacity.most(self._step_s)) if self._step_s < math.inf else 0
         max_machines = max(self._serving, coming)
@@ -189,7 +240,7 @@ class CarbonCluster:
         """Give up hosts out of service that were chosen; return the cpus that plans lack, by row of the calendar."""
         fleet = self._fleet
         self._hosts.leave_out(fleet, self._transitions.out)
-        for job in [job for job in fleet.tasks.values() if job.plan.until_s == math.inf and fleet.stranded(job)]:
+        for job in [job for job in fleet.tasks.values() if job.state.until_s == math.inf and fleet.stranded(job)]:
             fleet.remove(job)
             job.mask = 0
         # what runs there is in the plans
@@ -202,7 +253,7 @@ class CarbonCluster:
         """Return whether one of these machines is out of service."""
         return bool(self._fleet.out[list(machines)].any())
 
-    def follow(self, now_s: float, starts: Sequence[ManagedJob]) -> float:
+    def follow(self, now_s: float, starts: Sequence[CarbonJob]) -> float:
         """Let hosts be on and off for the capacity and the planned starts, in order; return when that changes next."""
         while self._step_s <= now_s + LAG_S:
             self._serving = int(self._capacity.at(self._step_s))
@@ -222,19 +273,19 @@ class CarbonCluster:
             self.settle(now_s)
         return min(self._step_s, self._needed_s(starts[len(near)]) if len(near) < len(starts) else math.inf)
 
-    def _needed_s(self, job: ManagedJob) -> float:
+    def _needed_s(self, job: CarbonJob) -> float:
         """Return the time from which on hosts for a planned start are not switched off, or are switched on."""
-        begin_s: float = job.plan.next_segment.begin_s
+        begin_s: float = job.state.next_segment.begin_s
         return begin_s - self._on_s - self._off_s
 
-    def _changes(self, near: Sequence[ManagedJob]) -> tuple[Places, Places]:
+    def _changes(self, near: Sequence[CarbonJob]) -> tuple[Places, Places]:
         """Return the machines that come into service now, for the starts that are near, and those that leave it."""
         fleet, switched = self._fleet, self._hosts.pstates is not None
         if fleet.cores > 1:
             wanted = (np.arange(len(fleet)) < self._serving) & ~fleet.out
             if switched:
                 needed = fleet.free < fleet.cores
-                needed[[machine for job in near for machine in job.plan.next_segment.machines]] = True
+                needed[[machine for job in near for machine in job.state.next_segment.machines]] = True
                 wanted &= needed
             leaving = fleet.in_service & ~wanted & (fleet.free == fleet.cores)
             return np.flatnonzero(wanted & ~fleet.in_service), np.flatnonzero(leaving)
@@ -273,15 +324,15 @@ class PhaseCluster(CarbonCluster):
         capacity = machines_fed(capacity, None, None, self.machines.machines)
         return checked_capacity(capacity, self.machines.machines, capacity.source), envelope, 1
 
-    def accepts(self, job: Job) -> bool:
+    def accepts(self, job: BatsimJob) -> bool:
         """See `CarbonCluster`."""
         return PHASES in (job.json_dict or {})
 
-    def shift_job(self, job: ManagedJob) -> ShiftJob:
+    def shift_job(self, job: CarbonJob) -> ShiftJob:
         """See `CarbonCluster`."""
         if self._fleet.selection is not None:
             raise InputError("option 'node_selection'", "machines for jobs in phases are all alike", "leave it out")
-        raw = job.job.json_dict or {}
+        raw = job.attempt.json_dict or {}
         model = reported_model(raw, f"job {job.name}")
         cpus = raw.get(CPUS)
         if model is None or not isinstance(cpus, int) or self.machines.hosts(cpus) != job.hosts:
@@ -289,7 +340,7 @@ class PhaseCluster(CarbonCluster):
             raise InputError("workload", problem, "make it with `batwatt carbon workload`")
         return ShiftJob(job.name, float(raw.get(ARRIVAL, job.submit_s)), model, cpus)
 
-    def piece(self, job: ManagedJob, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
+    def piece(self, job: CarbonJob, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
         """See `CarbonCluster`."""
         workload, _, short = name.partition("!")
         # a piece and its profile have one name

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right, insort
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from heapq import heappop, heappush
-from itertools import starmap
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -19,14 +18,14 @@ from batwatt.model.series import Series
 from batwatt.model.signal import SignalIntegral, factor_to
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.protocol.job_fields import NotForPhasesError
-from batwatt.schedulers.carbon.cluster import CarbonCluster, PhaseCluster
-from batwatt.schedulers.carbon.execution import Execution, Segment, ShiftJob
+from batwatt.schedulers.carbon.cluster import CarbonCluster, CarbonJob, CarbonState, PhaseCluster
+from batwatt.schedulers.carbon.execution import Execution, ShiftJob
 from batwatt.schedulers.carbon.forecast import SignalForecast, weighed
 from batwatt.schedulers.carbon.policies import Facts, StartWindow, check_limits, is_short, policy_named, start_window
 from batwatt.schedulers.carbon.reservations import Placement, ReservationCalendar, SharedCluster
-from batwatt.scheduling.base import LIMIT, NODES, WAIT_H, Job, PartChoice, Scheduler, SchedulerOptions, WaitHours
+from batwatt.scheduling.base import LIMIT, NODES, WAIT_H, PartChoice, Scheduler, SchedulerOptions, WaitHours
 from batwatt.scheduling.cluster import outage
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.orders import NodeSelection
 from batwatt.scheduling.registry import make
 from batwatt.units import HOUR_S, LAG_S
@@ -65,52 +64,6 @@ UNFIT = "not enough machines or watts"
 """Reason why a job is rejected."""
 
 
-@dataclass(slots=True, eq=False)
-class JobProgress:
-    """The plan of a job, and its progress."""
-
-    execution: Execution
-    window: StartWindow
-    segment: int = 0
-    """The number of the segment that runs, or comes next."""
-    pieces: list[tuple[float, float]] = field(default_factory=list)
-    """(s, W) of what is left of the segment that runs, the next last."""
-    until_s: float = math.inf
-    """Planned end in s of the segment that runs (later if it began more than LAG_S late); else infinite."""
-
-    def goes_on(self, now_s: float) -> bool:
-        """Return whether the segment that runs ends now, up to the delays of messages, and another one follows."""
-        return not self.ends and abs(self.until_s - now_s) < LAG_S / 2
-
-    @property
-    def next_segment(self) -> Segment:
-        """The segment that runs, or comes next."""
-        return self.execution.segments[self.segment]
-
-    @property
-    def ends(self) -> bool:
-        """True if this segment is the last."""
-        return self.segment == len(self.execution.segments) - 1
-
-    @property
-    def left(self) -> Execution:
-        """The rest of a job that does not run, as an execution of its own."""
-        whole, done_s = self.execution.job, self.next_segment.from_s
-        segments = (
-            replace(segment, from_s=segment.from_s - done_s, to_s=segment.to_s - done_s)
-            for segment in self.execution.segments[self.segment :]
-        )
-        return Execution(replace(whole, model=whole.model.rest(done_s)), tuple(segments))
-
-    def go_on(self, left: Execution) -> None:
-        """Replace the rest of the execution."""
-        whole, done_s = self.execution.job, self.next_segment.from_s
-        segments = (
-            replace(segment, from_s=segment.from_s + done_s, to_s=segment.to_s + done_s) for segment in left.segments
-        )
-        self.execution = Execution(whole, (*self.execution.segments[: self.segment], *segments))
-
-
 class Carbon(Scheduler[CarbonOptions]):
     """Shifts, suspends and resumes jobs in phases under a carbon or price signal, on as many machines as there are.
 
@@ -126,11 +79,11 @@ class Carbon(Scheduler[CarbonOptions]):
         self.executions: dict[str, Execution] = {}
         """Planned executions by the job's id."""
         self._selection: NodeSelection = make("node_selection", self.settings.node_selection)
-        self._arrived: list[Job] = []
-        self._starts: list[ManagedJob] = []
+        self._arrived: list[BatsimJob] = []
+        self._starts: list[CarbonJob] = []
         """Jobs whose next segment is to start, sorted by its begin."""
-        self._stops: list[tuple[float, int, ManagedJob]] = []
-        self._stalled: list[ManagedJob] = []
+        self._stops: list[tuple[float, int, CarbonJob]] = []
+        self._stalled: list[CarbonJob] = []
         """Jobs whose next piece waits for other hosts, as theirs went out of service."""
         self._count = 0
         """Number of jobs that have arrived."""
@@ -226,22 +179,22 @@ class Carbon(Scheduler[CarbonOptions]):
                 self._go_on(job, execution)
         self._sort_starts()
 
-    def _placement(self, job: ManagedJob, now_s: float) -> tuple[Placement, bool]:
+    def _placement(self, job: CarbonJob, now_s: float) -> tuple[Placement, bool]:
         """Return the placement of the rest of a job, and whether it is too late to place it again."""
-        plan: JobProgress = job.plan
-        whole, left = plan.execution.job, plan.left
+        state = job.state
+        whole, left = state.execution.job, state.left
         begin_s = self.cluster.earliest_s(max(now_s, whole.arrival_s))
-        wait_s = plan.window.deadline_s(whole) - left.job.length_s - begin_s
+        wait_s = state.window.deadline_s(whole) - left.job.length_s - begin_s
         return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), self._facts_of(whole)), wait_s < 0.0
 
-    def _go_on(self, job: ManagedJob, left: Execution) -> None:
+    def _go_on(self, job: CarbonJob, left: Execution) -> None:
         """Replace the rest of a job."""
-        job.plan.go_on(left)
-        self.executions[job.name] = job.plan.execution
+        job.state.go_on(left)
+        self.executions[job.name] = job.state.execution
 
     def _sort_starts(self) -> None:
         for job in self._starts:
-            job.sort_key = job.plan.next_segment.begin_s, 0.0, job.number
+            job.sort_key = job.state.next_segment.begin_s, 0.0, job.number
         self._starts.sort(key=_sort_key)
 
     def hosts_changed(self) -> None:
@@ -258,7 +211,7 @@ class Carbon(Scheduler[CarbonOptions]):
         self._hosts_changed = False
         self.shared.integral = self.forecast.at(now_s)
         for job in sorted(self._starts, key=attrgetter("number")):
-            if any(self.cluster.lacks(segment.machines) for segment in job.plan.left.segments):
+            if any(self.cluster.lacks(segment.machines) for segment in job.state.left.segments):
                 execution = self.shared.place_elsewhere(self._placement(job, now_s)[0])
                 if execution is not None:
                     self._go_on(job, execution)
@@ -277,21 +230,21 @@ class Carbon(Scheduler[CarbonOptions]):
         except NotForPhasesError:
             self._use(self._plain())
 
-    def onJobSubmission(self, job: Job) -> None:
+    def onJobSubmission(self, job: BatsimJob) -> None:
         """Take in a job of the workload; a piece of our own that is acknowledged was started already."""
         if not self.lifecycle.acknowledged(job):
             self._arrived.append(job)
 
-    def _arrive(self, job: ManagedJob) -> None:
+    def _arrive(self, job: CarbonJob) -> None:
         """Plan a job."""
-        if not self.executions and not self.cluster.accepts(job.job):
+        if not self.executions and not self.cluster.accepts(job.attempt):
             # machines that draw nothing when idle are not only for phases
             self._use(self._plain())
         execution, window = self._plan(self.cluster.shift_job(job))
         if execution is None:
-            self.lifecycle.reject([job.job], UNFIT)
+            self.lifecycle.reject([job.attempt], UNFIT)
             return
-        job.plan = JobProgress(execution, window)
+        job.state = CarbonState(execution, window)
         self.executions[job.name] = execution
         self.lifecycle.live += 1
         self._await(job)
@@ -301,11 +254,11 @@ class Carbon(Scheduler[CarbonOptions]):
         super().onMachinePStateChanged(nodeid, pstate)
         self.cluster.switched(*nodeid, int(pstate))
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, job: BatsimJob) -> None:
         """End a piece: the next one of its segment follows at once."""
         managed, suspended = self.lifecycle.ended(job)
-        plan = managed.plan
-        if plan.pieces:
+        state = managed.state
+        if state.pieces:
             if managed.mask & self.transitions.out:
                 self.cluster.give_back(managed)
                 self._stalled.append(managed)
@@ -314,10 +267,10 @@ class Carbon(Scheduler[CarbonOptions]):
             return
         self.cluster.give_back(managed)
         # one that ends at the time of its suspension has not been suspended
-        if plan.ends or (plan.segment == 0 and not suspended):
+        if state.ends or (state.segment == 0 and not suspended):
             self.lifecycle.live -= 1
             return
-        plan.segment += 1
+        state.segment += 1
         self._await(managed)
 
     def onNoMoreEvents(self) -> None:
@@ -329,15 +282,15 @@ class Carbon(Scheduler[CarbonOptions]):
             return
         arrived = sorted(self._arrived, key=attrgetter("submit_time", "id"))
         self._arrived.clear()
-        for job in starmap(ManagedJob, enumerate(arrived, self._count)):
-            self._arrive(job)
+        for number, attempt in enumerate(arrived, self._count):
+            self._arrive(Job(number, attempt))
         self._count += len(arrived)
         self._follow_hosts(now_s)
         while self._stops and self._stops[0][0] <= now_s + _SOON_S:
             stopped = heappop(self._stops)[2]
-            if stopped.job.id not in self.lifecycle.states:
+            if stopped.attempt.id not in self.lifecycle.jobs:
                 continue  # it took less than its walltime, by which it was planned
-            self.bs.set_job_metadata(stopped.job.id, SUSPENDED)
+            self.bs.set_job_metadata(stopped.attempt.id, SUSPENDED)
             self.lifecycle.kill([stopped])
             self.cluster.over(stopped)
         self.cluster.settle(now_s)
@@ -345,7 +298,7 @@ class Carbon(Scheduler[CarbonOptions]):
         turn = math.floor((now_s + _SOON_S) / self._every_s)
         # messages may be late; at other times no job waited when it was time
         if turn > self._turn and now_s - turn * self._every_s <= LAG_S:
-            if any(running.plan.goes_on(now_s) for running in self.lifecycle.states.values()):
+            if any(running.state.goes_on(now_s) for running in self.lifecycle.jobs.values()):
                 # the rest of it is planned again, too, once its end is reported
                 if self._stops:
                     self.lifecycle.wake_at(self._stops[0][0], now_s + _SOON_S)
@@ -366,8 +319,8 @@ class Carbon(Scheduler[CarbonOptions]):
                 self._wait_for_hosts(now_s, changes_s)
         self.lifecycle.close(self.lifecycle.finished)
 
-    def _await(self, job: ManagedJob) -> None:
-        job.sort_key = job.plan.next_segment.begin_s, 0.0, job.number
+    def _await(self, job: CarbonJob) -> None:
+        job.sort_key = job.state.next_segment.begin_s, 0.0, job.number
         insort(self._starts, job, key=_sort_key)
 
     # carrying out -----------------------------------------------------------------------------------------------
@@ -379,12 +332,12 @@ class Carbon(Scheduler[CarbonOptions]):
         late = [job for job in self._starts[:due] if not self._start(job, now_s)]
         self._starts[:due] = late
 
-    def _start(self, job: ManagedJob, now_s: float) -> bool:
+    def _start(self, job: CarbonJob, now_s: float) -> bool:
         """Start the next segment of a job, or reject what never can; return False if it waits for its hosts."""
-        segment = job.plan.next_segment
+        segment = job.state.next_segment
         if self.cluster.take(job, segment.machines):
             late_s = now_s - segment.begin_s
-            job.plan.until_s = segment.end_s + (late_s if late_s > LAG_S else 0.0)
+            job.state.until_s = segment.end_s + (late_s if late_s > LAG_S else 0.0)
             self._run_segment(job, now_s)
         elif job.mask or self.cluster.may_start(job, segment.machines):
             return False
@@ -392,28 +345,28 @@ class Carbon(Scheduler[CarbonOptions]):
             self._miss(job)
         return True
 
-    def _resume(self, job: ManagedJob, now_s: float) -> bool:
+    def _resume(self, job: CarbonJob, now_s: float) -> bool:
         """Run the next piece of a job on other hosts; return False while there are none."""
         if not self.cluster.take(job, ()):
             return False
-        job.plan.until_s = now_s + sum(length_s for length_s, _ in job.plan.pieces)
+        job.state.until_s = now_s + sum(length_s for length_s, _ in job.state.pieces)
         self._run_piece(job)
         return True
 
-    def _miss(self, job: ManagedJob, why: str = UNFIT) -> None:
+    def _miss(self, job: CarbonJob, why: str = UNFIT) -> None:
         """Reject a job that is so late that it never gets its hosts any more, on an engine that switches late."""
         self.lifecycle.live -= 1
-        if job.plan.segment:
+        if job.state.segment:
             self.lifecycle.note_unrunnable([job.name], why)
         else:
-            self.lifecycle.reject([job.job], why)
+            self.lifecycle.reject([job.attempt], why)
 
     def _wait_for_hosts(self, now_s: float, changes_s: float) -> None:
         """Wake at the next start to come; without one, and if nothing else is to come, reject what waits for hosts."""
         begins_s = (job.sort_key[0] for job in self._starts)
         later_s = next((begin_s for begin_s in begins_s if begin_s > now_s + _SOON_S), math.inf)
         self.lifecycle.wake_at(later_s, now_s)
-        coming = self.lifecycle.more_jobs or self.lifecycle.states or self.hosts_may_return
+        coming = self.lifecycle.more_jobs or self.lifecycle.jobs or self.hosts_may_return
         if coming or min(later_s, changes_s) < math.inf:
             return
         stuck = [*self._stalled, *self._starts]
@@ -421,32 +374,32 @@ class Carbon(Scheduler[CarbonOptions]):
         for job in sorted(stuck, key=attrgetter("number")):
             self._miss(job, outage(self.transitions.out))
 
-    def _run_segment(self, job: ManagedJob, now_s: float) -> None:
-        plan: JobProgress = job.plan
-        segment = plan.next_segment
-        if plan.segment == 0:
+    def _run_segment(self, job: CarbonJob, now_s: float) -> None:
+        state = job.state
+        segment = state.next_segment
+        if state.segment == 0:
             self._execute(job)
-            if not plan.ends:
+            if not state.ends:
                 # it runs as long as was planned, should it begin late
                 heappush(self._stops, (now_s + (segment.end_s - segment.begin_s), job.number, job))
             return
-        steps = segment.steps(plan.execution.job.model)
+        steps = segment.steps(state.execution.job.model)
         lengths = (steps.edges_s[1:] - steps.edges_s[:-1]).tolist()
-        plan.pieces = list(zip(lengths, steps.watts.tolist(), strict=True))[::-1]
+        state.pieces = list(zip(lengths, steps.watts.tolist(), strict=True))[::-1]
         self._run_piece(job)
 
-    def _run_piece(self, job: ManagedJob) -> None:
-        plan: JobProgress = job.plan
-        length_s, power_w = plan.pieces.pop()
-        last = plan.ends and not plan.pieces
-        piece = self.cluster.piece(job, self.lifecycle.next_id(job.job), length_s, power_w, last=last)
-        job.job = self.lifecycle.attempt(job.job, *piece)
+    def _run_piece(self, job: CarbonJob) -> None:
+        state = job.state
+        length_s, power_w = state.pieces.pop()
+        last = state.ends and not state.pieces
+        piece = self.cluster.piece(job, self.lifecycle.next_id(job.attempt), length_s, power_w, last=last)
+        job.attempt = self.lifecycle.attempt(job.attempt, *piece)
         self._execute(job)
         if not last:
-            self.bs.set_job_metadata(job.job.id, PIECE)
+            self.bs.set_job_metadata(job.attempt.id, PIECE)
 
-    def _execute(self, job: ManagedJob) -> None:
-        self.lifecycle.states[job.job.id] = job
+    def _execute(self, job: CarbonJob) -> None:
+        self.lifecycle.jobs[job.attempt.id] = job
         self.lifecycle.execute(job, job.mask)
 
 

@@ -20,7 +20,13 @@ from batwatt.schedulers.checkpoint.period_plan import (
     TooLargeError,
     plan,
 )
-from batwatt.schedulers.checkpoint.segments import CheckpointPlan, Segments, in_order, period_job, waiting_job
+from batwatt.schedulers.checkpoint.segments import (
+    CheckpointJob,
+    Segments,
+    in_order,
+    period_job,
+    waiting_job,
+)
 from batwatt.schedulers.checkpoint.sequence import (
     Cover,
     Method,
@@ -31,10 +37,9 @@ from batwatt.schedulers.checkpoint.sequence import (
     prepare,
     usual_objective,
 )
-from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.cluster import outage
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import BatsimJob
 from batwatt.units import LAG_S
 
 
@@ -84,9 +89,9 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         largest = max((int(abs(b - a)) for a, b in pairwise((*self.capacity.values, *again))), default=0)
         self.most_change = largest if self.settings.k is None else self.settings.k
         """k: the most machines by which the capacity may change at once, as far as is known."""
-        self._starts: list[ManagedJob] = []
+        self._starts: list[CheckpointJob] = []
         """Jobs to come to machines as soon as these are free, in this order."""
-        self._later: list[ManagedJob] = []
+        self._later: list[CheckpointJob] = []
         """Jobs to come to machines from `_later_s` on."""
         self._later_s = 0.0
 
@@ -132,11 +137,11 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         if settings.min_yield > 0.0 and settings.method == "subset-sum":
             raise InputError("option 'min_yield'", "is for the method dp", "leave one of the two out")
 
-    def arrived(self, job: Job) -> None:
+    def arrived(self, job: BatsimJob) -> None:
         """Let a job wait, unless it can never run."""
         self.segments.arrived(job, self.most_machines())
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, job: BatsimJob) -> None:
         """End a segment."""
         self.segments.ended(job, self.stopped)
 
@@ -171,7 +176,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         step_s = self.step_s
         if self._announced or not self.stepped or step_s == math.inf:
             return math.inf
-        longest_s = max((task.plan.checkpoint_s for task in self.fleet.tasks.values()), default=0.0)
+        longest_s = max((task.state.checkpoint_s for task in self.fleet.tasks.values()), default=0.0)
         return step_s - (longest_s if self.settings.warning_s is None else self.settings.warning_s)
 
     def _wake(self, time_s: float, now_s: float) -> None:
@@ -181,20 +186,20 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
 
     def _nearly_saved(self, now_s: float) -> bool:
         """Return whether a checkpoint is to end just now, as those before a change do."""
-        saving = (task for task in self._running() if task.plan.doing == "checkpoint")
-        return any(task.start_s + task.plan.checkpoint_s <= now_s + LAG_S for task in saving)
+        saving = (task for task in self._running() if task.state.doing == "checkpoint")
+        return any(task.start_s + task.state.checkpoint_s <= now_s + LAG_S for task in saving)
 
     def _begin_checkpoints(self, now_s: float) -> None:
         for task in self._running():
-            plan: CheckpointPlan = task.plan
-            if plan.checkpoint_at_s is None or plan.checkpoint_at_s > now_s + LAG_S or plan.doing == "recovery":
+            state = task.state
+            if state.checkpoint_at_s is None or state.checkpoint_at_s > now_s + LAG_S or state.doing == "recovery":
                 continue
-            plan.checkpoint_at_s = None
+            state.checkpoint_at_s = None
             # what ends within the lag of times needs none
-            if plan.doing == "work" and task.rest_s(now_s) > LAG_S:
-                self.segments.kill(task, "checkpoint" if plan.checkpoint_s > 0.0 else "leave")
+            if state.doing == "work" and task.rest_s(now_s) > LAG_S:
+                self.segments.kill(task, "checkpoint" if state.checkpoint_s > 0.0 else "leave")
 
-    def _running(self) -> list[ManagedJob]:
+    def _running(self) -> list[CheckpointJob]:
         """Return the jobs on machines in service that are not being killed, in the order of submission."""
         stranded = self.fleet.stranded
         return in_order(task for task in self.fleet.tasks.values() if not (task.dying or stranded(task)))
@@ -205,19 +210,19 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """Announce a change at `step_s`: choose the jobs to checkpoint before it."""
         self._announced = True
         jobs: list[PeriodJob] = []
-        able: dict[str, ManagedJob] = {}
-        leaving: list[ManagedJob] = []
+        able: dict[str, CheckpointJob] = {}
+        leaving: list[CheckpointJob] = []
         unable = 0
         for task in in_order((*self._running(), *self._starts, *self._later)):
-            if task.plan.leaves:
+            if task.state.leaves:
                 leaving.append(task)
                 continue
-            if task.plan.doing == "work" and task.rest_s(now_s) <= step_s - now_s:
+            if task.state.doing == "work" and task.rest_s(now_s) <= step_s - now_s:
                 continue  # gone by then
             works_s = self._works_s(task, max(now_s, self._later_s) if task in self._later else now_s)
             if works_s >= step_s:
                 jobs.append(period_job(task, "running", checkpoint_s=0.0))  # it loses nothing if it stops
-            elif step_s - task.plan.checkpoint_s < works_s - LAG_S:
+            elif step_s - task.state.checkpoint_s < works_s - LAG_S:
                 unable += task.width
             else:
                 able[task.name] = task
@@ -232,9 +237,9 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         processors = max(self.alive - unable, sum(job.processors for job in jobs))
         for name in self.prepare(jobs, others, period_s, processors).ids & able.keys():
             task = able[name]
-            if task.plan.checkpoint_s > 0.0:
-                task.plan.checkpoint_at_s = step_s - task.plan.checkpoint_s
-                self._wake(task.plan.checkpoint_at_s, now_s)
+            if task.state.checkpoint_s > 0.0:
+                task.state.checkpoint_at_s = step_s - task.state.checkpoint_s
+                self._wake(task.state.checkpoint_at_s, now_s)
 
     # a change ---------------------------------------------------------------------------------------------------
 
@@ -242,12 +247,12 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """Apply a capacity of `alive` machines from now on."""
         if self.settings.min_yield > 0.0:
             for task in (*self.fleet.tasks.values(), *self.segments.waiting.values()):
-                task.plan.alone_s = self._alone_s(task, now_s)
+                task.state.alone_s = self._alone_s(task, now_s)
         self._counted_s = now_s
         self._announced, self.segments.room = False, True
         self.alive = alive
         for task in (*self._starts, *self._later):
-            task.plan.checkpoint_at_s = None
+            task.state.checkpoint_at_s = None
         self._starts.clear()
         self._later.clear()
         most = self.most_machines()
@@ -255,13 +260,13 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
             for task in [task for task in self.segments.waiting.values() if task.width > most]:
                 self.segments.refuse(task)
         # a checkpoint that is longer than the period was goes on
-        free = alive - sum(task.width for task in self._running() if task.plan.doing == "checkpoint")
+        free = alive - sum(task.width for task in self._running() if task.state.doing == "checkpoint")
         if self.fleet.outs:
             # what goes on there in part holds machines in service, too
             stranded = (task.places for task in self.fleet.tasks.values() if self.fleet.stranded(task))
             free -= sum(int(self.fleet.in_service[places].sum()) for places in stranded)
         self._drop_unsaved(free, now_s)
-        here = [task for task in self._running() if task.plan.doing != "checkpoint"]
+        here = [task for task in self._running() if task.state.doing != "checkpoint"]
         here += self._plannable(free)
         tasks = {task.name: task for task in in_order(here)}
         jobs = [self._before(task, now_s) for task in tasks.values()]
@@ -276,11 +281,11 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
 
     def _drop_unsaved(self, free: int, now_s: float) -> None:
         """Kill jobs that are not saved until the others fit; those that lose least go first."""
-        unsaved = [task for task in self._running() if task.plan.doing == "work" and task.plan.checkpoint_s > 0.0]
+        unsaved = [task for task in self._running() if task.state.doing == "work" and task.state.checkpoint_s > 0.0]
         held = sum(task.width for task in unsaved)
 
-        def loss(task: ManagedJob) -> tuple[float, int]:
-            return task.width * (task.plan.again_s - task.left_s + task.ran_s(now_s)), task.number
+        def loss(task: CheckpointJob) -> tuple[float, int]:
+            return task.width * (task.state.again_s - task.left_s + task.ran_s(now_s)), task.number
 
         for task in sorted(unsaved, key=loss):
             if held <= free:
@@ -288,27 +293,27 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
             held -= task.width
             self.segments.kill(task, "lose")
 
-    def _before(self, task: ManagedJob, now_s: float) -> PeriodJob:
-        if task.plan.doing == "waiting":
+    def _before(self, task: CheckpointJob, now_s: float) -> PeriodJob:
+        if task.state.doing == "waiting":
             return waiting_job(task)
-        if task.plan.doing == "work" and task.plan.checkpoint_s > 0.0:
+        if task.state.doing == "work" and task.state.checkpoint_s > 0.0:
             return period_job(task, "running")
-        rest_s = max(0.0, task.start_s + task.plan.recovery_s - now_s) if task.plan.doing == "recovery" else 0.0
+        rest_s = max(0.0, task.start_s + task.state.recovery_s - now_s) if task.state.doing == "recovery" else 0.0
         return period_job(task, "checkpointed", recovering_s=rest_s)
 
-    def _obey(self, task: ManagedJob, decision: Decision, now_s: float) -> None:
+    def _obey(self, task: CheckpointJob, decision: Decision, now_s: float) -> None:
         if decision == "run":
-            if task.plan.doing == "paused":
+            if task.state.doing == "paused":
                 self.segments.work(task)
         elif decision in ("stop", "recover-later"):
-            if task.plan.doing == "paused":
+            if task.state.doing == "paused":
                 self.segments.leave(task)
-            elif task.plan.doing != "waiting":
+            elif task.state.doing != "waiting":
                 self.segments.kill(task, "leave")
         elif decision == "checkpoint":
-            task.plan.leaves = True
-            task.plan.checkpoint_at_s = self._later_s - task.plan.checkpoint_s
-            self._wake(task.plan.checkpoint_at_s, now_s)
+            task.state.leaves = True
+            task.state.checkpoint_at_s = self._later_s - task.state.checkpoint_s
+            self._wake(task.state.checkpoint_at_s, now_s)
         if decision == "recover":
             self._starts.append(task)
         elif decision == "recover-later":
@@ -325,11 +330,11 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         self.switch()
         if self._later:
             self._wake(self._later_s, now_s)
-            if now_s >= self._later_s - LAG_S and not any(task.plan.leaves for task in self._running()):
+            if now_s >= self._later_s - LAG_S and not any(task.state.leaves for task in self._running()):
                 self._starts += self._later
                 self._later.clear()
         # one that was to be stopped for another may have ended before
-        self._starts = [task for task in self._starts if task.plan.doing == "waiting" and not self._start(task)]
+        self._starts = [task for task in self._starts if task.state.doing == "waiting" and not self._start(task)]
         if self.segments.room:
             self.segments.room = False
             self._fill(now_s)
@@ -348,7 +353,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         elif fleet.serving < self.alive:
             self.hosts.serve(fleet, fleet.idle(False)[: self.alive - fleet.serving], True)
 
-    def _start(self, task: ManagedJob) -> bool:
+    def _start(self, task: CheckpointJob) -> bool:
         places = self.fleet.place(task, self.bs.time(), 0, len(self.fleet), True, blind=True)
         if places is None:
             return False
@@ -372,13 +377,13 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         if self.step_s < math.inf and self._free() > 0:
             self._recover_on(now_s)
 
-    def _idle_tasks(self, hurried: bool, now_s: float, alike: list[ManagedJob]) -> Iterator[ManagedJob]:
+    def _idle_tasks(self, hurried: bool, now_s: float, alike: list[CheckpointJob]) -> Iterator[CheckpointJob]:
         """Return the jobs of a kind that are not to come to machines soon: those at risk, or the others."""
         if not self._cannot_save(alike[0], now_s):
             return self._idle([] if hurried else alike)
         return (task for task in self._idle(alike) if self._at_risk(task, now_s) == hurried)
 
-    def _idle(self, alike: list[ManagedJob]) -> Iterator[ManagedJob]:
+    def _idle(self, alike: list[CheckpointJob]) -> Iterator[CheckpointJob]:
         """Return the jobs of a kind that are not to come to machines soon."""
         taken = {task.number for task in (*self._starts, *self._later)}
         return (task for task in alike if task.number not in taken)
@@ -386,8 +391,8 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
     def _plannable(
         self,
         room: int,
-        of: Callable[[list[ManagedJob]], Iterator[ManagedJob]] = iter,
-    ) -> list[ManagedJob]:
+        of: Callable[[list[CheckpointJob]], Iterator[CheckpointJob]] = iter,
+    ) -> list[CheckpointJob]:
         """Return the waiting jobs that a plan on `room` machines can use, in order; `of` gives the choice of a kind.
 
         Of a kind these are no more than have room side by side; a plan for yields may need each.
@@ -399,14 +404,14 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
     def _recover_on(self, now_s: float) -> None:
         """Let jobs recover on free machines though they will not have ended that at the next change."""
 
-        def late(alike: list[ManagedJob]) -> Iterator[ManagedJob]:
+        def late(alike: list[CheckpointJob]) -> Iterator[CheckpointJob]:
             return self._idle(alike if self._works_s(alike[0], now_s) >= self.step_s else [])
 
         for task in self._plannable(self._free(), late):
             if task.width <= self._free():
                 self._start(task)
 
-    def _begin(self, waiting: list[ManagedJob], room: int, now_s: float) -> None:
+    def _begin(self, waiting: list[CheckpointJob], room: int, now_s: float) -> None:
         """Let some jobs begin on `room` machines, as is best until the next change."""
         if not waiting:
             return
@@ -421,28 +426,28 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """Return the number of machines that are free and not planned for."""
         free = self.fleet.free_machines(0, len(self.fleet)) - sum(task.width for task in self._starts)
         if self._later:
-            leaving = sum(task.width for task in self._running() if task.plan.leaves)
+            leaving = sum(task.width for task in self._running() if task.state.leaves)
             free += min(0, leaving - sum(task.width for task in self._later))
         return free
 
-    def _at_risk(self, task: ManagedJob, now_s: float) -> bool:
+    def _at_risk(self, task: CheckpointJob, now_s: float) -> bool:
         """Return whether the next change would find a job, that runs or begins now, with work that is not saved."""
-        if task.plan.leaves or task.plan.checkpoint_at_s is not None or task.plan.doing == "checkpoint":
+        if task.state.leaves or task.state.checkpoint_at_s is not None or task.state.doing == "checkpoint":
             return False
         return self._cannot_save(task, now_s) and task.rest_s(now_s) > self.step_s - self._works_s(task, now_s)
 
-    def _cannot_save(self, task: ManagedJob, now_s: float) -> bool:
+    def _cannot_save(self, task: CheckpointJob, now_s: float) -> bool:
         """Return whether a job works before the next change and is not saved by then; alike for jobs of a kind."""
         works_s = self._works_s(task, now_s)
         if not works_s < self.step_s < math.inf:
             return False
-        return self._announced or task.plan.checkpoint_s > self.step_s - works_s - LAG_S
+        return self._announced or task.state.checkpoint_s > self.step_s - works_s - LAG_S
 
-    def _works_s(self, task: ManagedJob, now_s: float) -> float:
+    def _works_s(self, task: CheckpointJob, now_s: float) -> float:
         """Return the time in s from which a job works that does, recovers, or begins now."""
-        if task.plan.doing == "recovery":
-            return task.start_s + task.plan.recovery_s
-        return now_s + (task.plan.recovery_s if task.plan.doing == "waiting" and task.plan.begun else 0.0)
+        if task.state.doing == "recovery":
+            return task.start_s + task.state.recovery_s
+        return now_s + (task.state.recovery_s if task.state.doing == "waiting" and task.state.begun else 0.0)
 
     # facts ------------------------------------------------------------------------------------------------------
 
@@ -453,12 +458,12 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         until_s = self.settings.until_s
         return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
 
-    def _alone_s(self, task: ManagedJob, now_s: float) -> float:
+    def _alone_s(self, task: CheckpointJob, now_s: float) -> float:
         """Return the s that a job could have worked alone since its submission: where it fitted."""
         since_s = max(self._counted_s, task.submit_s)
-        return task.plan.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
+        return task.state.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
 
-    def _past(self, tasks: Iterable[ManagedJob], now_s: float) -> dict[str, Past]:
+    def _past(self, tasks: Iterable[CheckpointJob], now_s: float) -> dict[str, Past]:
         return {task.name: Past(max(task.done_s(now_s), 0.0), self._alone_s(task, now_s)) for task in tasks}
 
     # giving up --------------------------------------------------------------------------------------------------
@@ -467,16 +472,16 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """See `CapacityScheduler`."""
         self.lifecycle.give_up(self.segments.leave_waiting())
         for task in in_order(task for task in self.fleet.tasks.values() if not task.dying):
-            if task.plan.doing == "paused":
+            if task.state.doing == "paused":
                 self.segments.end(task)
             else:
                 self.segments.kill(task, "lose")
 
-    def waiting(self) -> Iterable[ManagedJob]:
+    def waiting(self) -> Iterable[CheckpointJob]:
         """See `CapacityScheduler`."""
         return self.segments.waiting.values()
 
-    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+    def give_up(self, jobs: list[CheckpointJob], why: str) -> None:
         """See `CapacityScheduler`."""
         numbers = {task.number for task in jobs}
         self._starts = [task for task in self._starts if task.number not in numbers]
@@ -485,7 +490,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
             self.segments.refuse(task, why)
         self.segments.room = True
 
-    def unrunnable(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[BatsimJob], str]:
         """See `CapacityScheduler`."""
         fleet = self.fleet
         active = fleet.tasks or self.lifecycle.pending or self._starts or self._later

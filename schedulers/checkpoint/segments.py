@@ -12,16 +12,15 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINT, CHECKPOINT_S, CHECKPOINTED, DEPENDS, NO_WALLTIME, RECOVERY, RECOVERY_S
 from batwatt.schedulers.checkpoint.period_plan import PeriodJob, State
-from batwatt.scheduling.base import Job
 from batwatt.scheduling.fleet import Fleet, Hosts
-from batwatt.scheduling.job import JobLengths, ManagedJob, Places, number_in
+from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places, number_in
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.units import LAG_S
 
@@ -34,8 +33,8 @@ _LEAST_S = 10.0**-_ROUNDED
 
 
 @dataclass(slots=True, eq=False)
-class CheckpointPlan:
-    """Checkpoints and recovery of a job: the `plan` of a `ManagedJob`; times in s.
+class CheckpointState:
+    """Checkpoints and recovery of a job; times in s.
 
     A job does work at its `pace` while `doing` is "work", else its pace is 0. A `paused` job is in memory, on its
     machines, and has no segment.
@@ -58,6 +57,7 @@ class CheckpointPlan:
     """Time in which it could have worked alone, up to the last change."""
 
 
+CheckpointJob: TypeAlias = Job[CheckpointState]
 UNFIT = "not enough machines"
 Kind = tuple[int, float, float]
 """Width, recovery time and checkpoint time in s of a job that waits."""
@@ -86,22 +86,22 @@ class Segments:
         self.room = False
         self._count = 0
         self.fleet = Fleet(len(hosts), hosts.cores, np.inf)
-        self.waiting: dict[int, ManagedJob] = {}
+        self.waiting: dict[int, CheckpointJob] = {}
         """Jobs that do not run, by number."""
-        self.kinds: dict[Kind, list[ManagedJob]] = {}
+        self.kinds: dict[Kind, list[CheckpointJob]] = {}
         """Jobs that do not run, by kind, those of a kind in the order of submission."""
 
-    def arrived(self, job: Job, most: int) -> None:
+    def arrived(self, job: BatsimJob, most: int) -> None:
         """Let a job wait, unless it is wider than the `most` machines that there can be."""
         task = self._task(job)
         if task.width > most:
             self._lifecycle.reject([job], UNFIT)
             return
-        self._lifecycle.states[job.id] = task
+        self._lifecycle.jobs[job.id] = task
         self._lifecycle.live += 1
         self._wait(task)
 
-    def _task(self, job: Job) -> ManagedJob:
+    def _task(self, job: BatsimJob) -> CheckpointJob:
         if not self._lengths.has_length(job):
             problem = (
                 f"job {job.id} is no delay, nor flops alike on all hosts: what a checkpoint leaves of it is unknown"
@@ -116,18 +116,18 @@ class Segments:
         self._count += 1
         machines = -(-job.requested_resources // self.fleet.cores)
         # what ran before it was submitted is not saved
-        plan = CheckpointPlan(
+        state = CheckpointState(
             _cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id), _cost_in(raw, RECOVERY_S, recovery_s, job.id), length_s
         )
-        task = ManagedJob(self._count, job, length_s, run_s, length_s, machines=machines, plan=plan)
+        task = Job(self._count, job, length_s, run_s, length_s, machines=machines, state=state)
         task.scales = self._lengths.scales(job)
         return task
 
-    def ended(self, job: Job, stopped: bool) -> None:
+    def ended(self, job: BatsimJob, stopped: bool) -> None:
         """End a segment; `stopped`: nothing follows any more."""
         task, killed = self._lifecycle.ended(job)
-        plan: CheckpointPlan = task.plan
-        doing = plan.doing
+        state = task.state
+        doing = state.doing
         if stopped or (doing == "work" and not killed):
             self.end(task)
             return
@@ -135,105 +135,105 @@ class Segments:
             done_s = round(task.done_s(self._bs.time()), _ROUNDED)
             task.left_s = task.length_s - min(done_s, task.length_s)
         elif doing == "checkpoint" and not killed:
-            if task.left_s < plan.again_s:
+            if task.left_s < state.again_s:
                 self._lifecycle.progress()
-            plan.again_s = task.left_s
-        plan.doing, task.pace = "paused", 0.0
+            state.again_s = task.left_s
+        state.doing, task.pace = "paused", 0.0
         if self.fleet.stranded(task):
             # no segment can follow there
             self.leave(task)
-        elif killed and plan.then == "checkpoint":
-            self.launch(task, "checkpoint", plan.checkpoint_s)
-        elif killed or plan.leaves:
-            if plan.then == "leave" and doing == "work":
-                plan.again_s = task.left_s
+        elif killed and state.then == "checkpoint":
+            self.launch(task, "checkpoint", state.checkpoint_s)
+        elif killed or state.leaves:
+            if state.then == "leave" and doing == "work":
+                state.again_s = task.left_s
             self.leave(task)
         elif doing == "recovery":
             self.work(task)
 
     # segments of jobs -------------------------------------------------------------------------------------------
 
-    def begin(self, task: ManagedJob, places: Places) -> None:
+    def begin(self, task: CheckpointJob, places: Places) -> None:
         """Bring a job that waits to machines: it recovers first, unless it has never run."""
         now_s = self._bs.time()
         self._leave_queue(task)
         self.fleet.add(task, places, now_s)
-        if task.plan.begun and task.plan.recovery_s > 0.0:
-            self.launch(task, "recovery", task.plan.recovery_s)
+        if task.state.begun and task.state.recovery_s > 0.0:
+            self.launch(task, "recovery", task.state.recovery_s)
         else:
             self.work(task)
 
-    def work(self, task: ManagedJob) -> None:
+    def work(self, task: CheckpointJob) -> None:
         """Let a job that is in memory work, until it has ended if nothing happens."""
-        if not task.plan.begun:
-            task.plan.begun, task.plan.waits_as = True, None
+        if not task.state.begun:
+            task.state.begun, task.state.waits_as = True, None
             self._execute(task, "work")
         else:
             self.launch(task, "work", task.left_s)
 
-    def launch(self, task: ManagedJob, doing: Doing, length_s: float) -> None:
+    def launch(self, task: CheckpointJob, doing: Doing, length_s: float) -> None:
         """Start a new span on the machines that the job has."""
-        task.job = self._submit(task, doing, length_s)
-        self._lifecycle.states[task.job.id] = task
+        task.attempt = self._submit(task, doing, length_s)
+        self._lifecycle.jobs[task.attempt.id] = task
         self._execute(task, doing)
         if doing != "work":
-            self._bs.set_job_metadata(task.job.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
+            self._bs.set_job_metadata(task.attempt.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
 
-    def _submit(self, task: ManagedJob, doing: Doing, length_s: float) -> Job:
-        profile = self._lengths.lasting(task.job, max(round(length_s, _ROUNDED), _LEAST_S))
-        return self._lifecycle.attempt(task.job, profile, self._walltime(task, doing))
+    def _submit(self, task: CheckpointJob, doing: Doing, length_s: float) -> BatsimJob:
+        profile = self._lengths.lasting(task.attempt, max(round(length_s, _ROUNDED), _LEAST_S))
+        return self._lifecycle.attempt(task.attempt, profile, self._walltime(task, doing))
 
-    def kill(self, task: ManagedJob, then: Then) -> None:
+    def kill(self, task: CheckpointJob, then: Then) -> None:
         """End a span; `then` is the next step."""
-        task.plan.then, task.plan.checkpoint_at_s = then, None
-        if task.plan.doing == "work" and then != "lose":
-            self._bs.set_job_metadata(task.job.id, CHECKPOINTED)
+        task.state.then, task.state.checkpoint_at_s = then, None
+        if task.state.doing == "work" and then != "lose":
+            self._bs.set_job_metadata(task.attempt.id, CHECKPOINTED)
         self._lifecycle.kill([task])
 
-    def leave(self, task: ManagedJob) -> None:
+    def leave(self, task: CheckpointJob) -> None:
         """Take a job that has no segment from its machines, with the work that is saved, and let it wait."""
-        task.left_s = task.plan.again_s
-        task.plan.leaves, task.plan.checkpoint_at_s = False, None
+        task.left_s = task.state.again_s
+        task.state.leaves, task.state.checkpoint_at_s = False, None
         self.fleet.remove(task)
         self._wait(task)
 
-    def refuse(self, task: ManagedJob, why: str = UNFIT) -> None:
+    def refuse(self, task: CheckpointJob, why: str = UNFIT) -> None:
         """Forget a job that waits and can never run again."""
         self._leave_queue(task)
         self._lifecycle.reject([self._given_up(task)], why)
 
-    def leave_waiting(self) -> list[Job]:
+    def leave_waiting(self) -> list[BatsimJob]:
         """Forget the jobs that wait."""
         waiting = list(self.waiting.values())
         self.waiting.clear()
         self.kinds.clear()
         return [self._given_up(task) for task in waiting]
 
-    def _given_up(self, task: ManagedJob) -> Job:
+    def _given_up(self, task: CheckpointJob) -> BatsimJob:
         """Return the job to reject for a waiting one: itself, or a job of the work left when it had to leave."""
         self._lifecycle.live -= 1
-        if not task.plan.begun:
-            self._lifecycle.states.pop(task.job.id)
-            return task.job
+        if not task.state.begun:
+            self._lifecycle.jobs.pop(task.attempt.id)
+            return task.attempt
         return self._submit(task, "work", task.left_s)
 
-    def _walltime(self, task: ManagedJob, doing: Doing) -> float:
+    def _walltime(self, task: CheckpointJob, doing: Doing) -> float:
         limited = doing == "work" and task.walltime_s < math.inf
         done_s = round(task.length_s - task.left_s, _ROUNDED)
         return max(task.walltime_s - done_s, LAG_S) if limited else NO_WALLTIME
 
-    def _execute(self, task: ManagedJob, doing: Doing) -> None:
-        task.plan.doing, task.start_s = doing, self._bs.time()
+    def _execute(self, task: CheckpointJob, doing: Doing) -> None:
+        task.state.doing, task.start_s = doing, self._bs.time()
         task.pace = self.fleet.pace(task) if doing == "work" else 0.0
         self._lifecycle.execute(task, self._hosts.take(task, self.fleet))
 
-    def _wait(self, task: ManagedJob) -> None:
-        task.plan.doing, task.pace = "waiting", 0.0
+    def _wait(self, task: CheckpointJob) -> None:
+        task.state.doing, task.pace = "waiting", 0.0
         self.waiting[task.number] = task
         insort(self.kinds.setdefault(_kind_of(task), []), task, key=_number)
         self.room = True
 
-    def _leave_queue(self, task: ManagedJob) -> None:
+    def _leave_queue(self, task: CheckpointJob) -> None:
         del self.waiting[task.number]
         kind = _kind_of(task)
         alike = self.kinds[kind]
@@ -241,41 +241,41 @@ class Segments:
         if not alike:
             del self.kinds[kind]
 
-    def end(self, task: ManagedJob) -> None:
+    def end(self, task: CheckpointJob) -> None:
         """End a job that is over, or given up."""
         self._lifecycle.live -= 1
         self.fleet.remove(task)
         self.room = True
 
 
-def in_order(tasks: Iterable[ManagedJob]) -> list[ManagedJob]:
+def in_order(tasks: Iterable[CheckpointJob]) -> list[CheckpointJob]:
     """Return jobs in the order of submission."""
     return sorted(tasks, key=_number)
 
 
-def _kind_of(task: ManagedJob) -> Kind:
-    return task.width, task.plan.recovery_s if task.plan.begun else 0.0, task.plan.checkpoint_s
+def _kind_of(task: CheckpointJob) -> Kind:
+    return task.width, task.state.recovery_s if task.state.begun else 0.0, task.state.checkpoint_s
 
 
 def period_job(
-    task: ManagedJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
+    task: CheckpointJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
 ) -> PeriodJob:
     """Return a job as a plan sees it: without an end, since others get what it leaves free before the next change."""
     return PeriodJob(
         id=task.name,
         processors=task.width,
-        checkpoint_s=task.plan.checkpoint_s if checkpoint_s is None else checkpoint_s,
-        recovery_s=task.plan.recovery_s if task.plan.begun or state == "running" else 0.0,
+        checkpoint_s=task.state.checkpoint_s if checkpoint_s is None else checkpoint_s,
+        recovery_s=task.state.recovery_s if task.state.begun or state == "running" else 0.0,
         state=state,
         recovering_s=recovering_s,
     )
 
 
-def waiting_job(task: ManagedJob) -> PeriodJob:
+def waiting_job(task: CheckpointJob) -> PeriodJob:
     """Return a job that waits as a plan sees it; there are many, and most have waited before."""
-    if task.plan.waits_as is None:
-        task.plan.waits_as = period_job(task, "stopped")
-    return task.plan.waits_as
+    if task.state.waits_as is None:
+        task.state.waits_as = period_job(task, "stopped")
+    return task.state.waits_as
 
 
 def _cost_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:

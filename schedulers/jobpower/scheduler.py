@@ -25,9 +25,9 @@ from batwatt.schedulers.jobpower.power import (
     Submitted,
 )
 from batwatt.scheduling.backfilling import rule_of
-from batwatt.scheduling.base import Job, PartChoice, PowerOptions
-from batwatt.scheduling.cluster import Cluster, Progress, Start
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.base import PartChoice, PowerOptions
+from batwatt.scheduling.cluster import Cluster
+from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.power import PowerScheduler
 from batwatt.scheduling.queue import Room, backfill
@@ -49,7 +49,7 @@ class JobPowerOptions(PowerOptions):
     )
 
 
-class PredictedPower(Progress):
+class JobPowerState:
     """Predicted power of a job: by its fields `raw`, after the scheduler learned of `learned` runs."""
 
     learned = -1
@@ -57,7 +57,6 @@ class PredictedPower(Progress):
     load: Load
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
-        super().__init__()
         self.raw = raw
 
 
@@ -101,18 +100,18 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
-    def plan_of(self, job: Job) -> PredictedPower:
+    def state_of(self, attempt: BatsimJob) -> JobPowerState:
         """Return the prediction of a job that arrives, to be made."""
-        return PredictedPower(job.json_dict or {})
+        return JobPowerState(attempt.json_dict or {})
 
-    def completed(self, job: ManagedJob) -> None:
+    def completed(self, job: Job[JobPowerState]) -> None:
         """Learn the power of a run."""
-        plan: PredictedPower = job.plan
-        power = power_of(plan.raw, job.name)
+        state = job.state
+        power = power_of(state.raw, job.name)
         if power is None:
             return
         power = power.until(self.bs.time() - job.start_s)
-        self.scores.add(plan.predicted, power.mean_w)
+        self.scores.add(state.predicted, power.mean_w)
         self.predictor.learn(self._submitted(job), power)
         self._learned += 1
 
@@ -151,27 +150,27 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
 
     # predictions ------------------------------------------------------------------------------------------------
 
-    def _submitted(self, job: ManagedJob) -> Submitted:
+    def _submitted(self, job: Job[JobPowerState]) -> Submitted:
         """Return a job as the predictor may see it."""
-        raw = job.plan.raw
+        raw = job.state.raw
         if not self.predictor.oracle:
             raw = {name: value for name, value in raw.items() if name not in POWER_FIELDS}
         return Submitted(job.name, job.hosts, raw)
 
-    def _load_of(self, job: ManagedJob) -> Load:
+    def _load_of(self, job: Job[JobPowerState]) -> Load:
         """Return the load of a waiting job, as it is predicted now."""
-        plan: PredictedPower = job.plan
-        if plan.learned != self._learned:
-            plan.learned, hosts = self._learned, job.hosts
-            plan.predicted = predicted = self.predictor.predict(self._submitted(job))
+        state = job.state
+        if state.learned != self._learned:
+            state.learned, hosts = self._learned, job.hosts
+            state.predicted = predicted = self.predictor.predict(self._submitted(job))
             idle_w = hosts * self._idle_w
-            plan.load = Load(
+            state.load = Load(
                 hosts * (self._node_w - self._idle_w),
                 max(0.0, predicted.mean_w - idle_w),
                 predicted.variance_w2,
                 max(0.0, predicted.max_w - idle_w),
             )
-        return plan.load
+        return state.load
 
     # decisions --------------------------------------------------------------------------------------------------
 
@@ -185,7 +184,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
             queue.new.clear()
             return
         cluster.correct_ends()
-        held = [(cluster.end_s(job), job.hosts, job.plan.load) for job in cluster.running.values()]
+        held = [(cluster.end_s(job), job.hosts, job.state.load) for job in cluster.running.values()]
         room = PowerRoom(cluster, self.check, self._load_of, held, cap_w)
         backfill(self.rule, queue.ordered(cluster.now_s), room, aged)
         cluster.carry_out(room.starts, self.lifecycle)
@@ -196,8 +195,8 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         """Kill the jobs that were started last until the check holds for the others."""
         running = [job for job in self.cluster.running.values() if not job.dying]
         running.sort(key=lambda job: (job.start_s, job.number))
-        victims: list[ManagedJob] = []
-        while running and not self.check.fits(Load.of(job.plan.load for job in running), self._cap_w):
+        victims: list[Job[JobPowerState]] = []
+        while running and not self.check.fits(Load.of(job.state.load for job in running), self._cap_w):
             victims.append(running.pop())
         self.kills += len(victims)
         self.kill(victims)
@@ -234,23 +233,23 @@ class PowerRoom(Room):
         self,
         cluster: Cluster,
         check: PowerCheck,
-        load_of: Callable[[ManagedJob], Load],
+        load_of: Callable[[Job[JobPowerState]], Load],
         held: list[Held],
         cap_w: float,
     ) -> None:
         super().__init__()
-        self.starts: list[Start] = []
+        self.starts: list[tuple[Job[JobPowerState], int]] = []
         self._cluster, self._check, self._load_of, self._held = cluster, check, load_of, held
         self._free, self._begin_s = cluster.free, math.inf
         self._left = Headroom(self._free.bit_count(), Load.of(load for _, _, load in held), 0, Load(), cap_w)
 
-    def _end_s(self, job: ManagedJob) -> float:
+    def _end_s(self, job: Job[JobPowerState]) -> float:
         return microseconds(self._cluster.now_s + job.estimate_s)
 
-    def _candidate(self, job: ManagedJob) -> Candidate:
+    def _candidate(self, job: Job[JobPowerState]) -> Candidate:
         return Candidate(job.hosts, self._load_of(job), self._end_s(job) > self._begin_s)
 
-    def take(self, job: ManagedJob) -> bool:
+    def take(self, job: Job[JobPowerState]) -> bool:
         """See `Room`."""
         if job.hosts > self._left.hosts:
             return False
@@ -259,13 +258,13 @@ class PowerRoom(Room):
         if left is None:
             return False
         mask = self._cluster.select(job, self._free)
-        self.starts.append(Start(job, mask))
+        self.starts.append((job, mask))
         self._held.append((self._end_s(job), job.hosts, candidate.load))
         self._free &= ~mask
         self._left, self.is_open = left, left.hosts > 0
         return True
 
-    def reserve(self, job: ManagedJob) -> bool:
+    def reserve(self, job: Job[JobPowerState]) -> bool:
         """See `Room`: a job that never fits gets a reservation that delays no other."""
         own, free, spare, later = self._load_of(job), self._left.hosts, 0, Load()
         ends = sorted(self._held, key=itemgetter(0))
@@ -280,7 +279,7 @@ class PowerRoom(Room):
         self._left = replace(self._left, late_hosts=spare, late_load=later)
         return True
 
-    def behind(self, candidates: Iterator[ManagedJob]) -> Iterator[ManagedJob]:
+    def behind(self, candidates: Iterator[Job[JobPowerState]]) -> Iterator[Job[JobPowerState]]:
         """See `Room`: a check may pick a set."""
         jobs = [job for job in candidates if job.hosts <= self._left.hosts]
         return iter([jobs[index] for index in self._check.pick([self._candidate(job) for job in jobs], self._left)])

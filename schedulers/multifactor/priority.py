@@ -248,7 +248,7 @@ def _mask_of(
     return mask
 
 
-class Standing:
+class MultifactorState:
     """The state of a job: its partition, the name that its usage is charged to, its priority.
 
     `fixed` are the terms of size, partition and QOS, which never change.

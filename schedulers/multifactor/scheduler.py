@@ -18,16 +18,16 @@ from batwatt.model.platform import machine_of
 from batwatt.schedulers.multifactor.priority import (
     Fairshare,
     MultifactorOptions,
+    MultifactorState,
     Partition,
     Priority,
-    Standing,
     partitions_of,
     read_partitions,
     whole_minutes,
 )
-from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.cluster import Cluster, Start, outage
-from batwatt.scheduling.job import JobLengths, ManagedJob, request_s, text_in
+from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.cluster import Cluster, outage
+from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s, text_in
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
 from batwatt.units import LAG_S, REPORTED_S
@@ -194,41 +194,41 @@ class Multifactor(Scheduler[MultifactorOptions]):
         self._sorted_s = 0.0
         self.cluster = Cluster(len(described), self.queue, transitions=self.transitions)
 
-    def onJobSubmission(self, job: Job) -> None:
+    def onJobSubmission(self, attempt: BatsimJob) -> None:
         """Queue a job, or reject it if it is over a limit of its partition."""
         self._changed = True
-        now_s, raw = self.bs.time(), job.json_dict or {}
+        now_s, raw = self.bs.time(), attempt.json_dict or {}
         self.fairshare.advance(now_s)
         partition, qos = self._partition_of(raw), text_in(raw, "qos")
         if partition is None:
-            self.lifecycle.reject([job], "as their partition is not one of the option partitions")
+            self.lifecycle.reject([attempt], "as their partition is not one of the option partitions")
             return
         if self._qos and qos and qos not in self._qos:
-            self.lifecycle.reject([job], "as their QOS is not one of the option qos")
+            self.lifecycle.reject([attempt], "as their QOS is not one of the option qos")
             return
         self._count += 1
-        state = ManagedJob(self._count, job)
-        nodes = -(-state.hosts // self._cores)
-        limit_s = request_s(job.requested_time, raw, job.id)
+        job = Job(self._count, attempt)
+        nodes = -(-job.hosts // self._cores)
+        limit_s = request_s(attempt.requested_time, raw, attempt.id)
         limit_s = limit_s if limit_s < math.inf else partition.max_time_s
-        state.assumed_s = whole_minutes(limit_s) if limit_s < math.inf else UNLIMITED_S
-        over = self._limit_exceeded(state, nodes, partition)
+        job.assumed_s = whole_minutes(limit_s) if limit_s < math.inf else UNLIMITED_S
+        over = self._limit_exceeded(job, nodes, partition)
         if over:
-            self.lifecycle.reject([job], over)
+            self.lifecycle.reject([attempt], over)
             return
         if self.run_times is not None:
-            state.assumed_s = whole_minutes(self.run_times.estimate(job).expected_s)
+            job.assumed_s = whole_minutes(self.run_times.estimate(attempt).expected_s)
         user = text_in(raw, "user")
         charged = user if self.settings.fairshare_by == "user" else text_in(raw, "account", "group")
         urgency = self._qos[qos] / (max(self._qos.values()) or 1) if qos in self._qos else 0.0
-        fixed = self.multifactor.fixed(nodes, state.hosts, partition, urgency)
-        state.plan = standing = Standing(partition, user, charged, fixed)
+        fixed = self.multifactor.fixed(nodes, job.hosts, partition, urgency)
+        job.state = standing = MultifactorState(partition, user, charged, fixed)
         self.fairshare.add(charged)
         factor = self.fairshare.factor(charged)
-        standing.priority = int(self.multifactor.priority(state.submit_s, factor, fixed, now_s))
-        self.lifecycle.states[job.id] = state
+        standing.priority = int(self.multifactor.priority(job.submit_s, factor, fixed, now_s))
+        self.lifecycle.jobs[attempt.id] = job
         self.lifecycle.live += 1
-        self.queue.add(state, standing.key)
+        self.queue.add(job, standing.key)
 
     def _partition_of(self, raw: Mapping[str, Any]) -> Partition | None:
         """Return the partition of a job with these fields; None if there is none of its name."""
@@ -237,7 +237,7 @@ class Multifactor(Scheduler[MultifactorOptions]):
         name = text_in(raw, "partition", "queue")
         return self.partitions.get(name) if name else self._usual
 
-    def _limit_exceeded(self, job: ManagedJob, nodes: int, partition: Partition) -> str:
+    def _limit_exceeded(self, job: Job[MultifactorState], nodes: int, partition: Partition) -> str:
         """Return the limit of its partition that a job exceeds, as a text; empty for none."""
         name = partition.name
         if job.assumed_s > partition.max_time_s:
@@ -248,16 +248,16 @@ class Multifactor(Scheduler[MultifactorOptions]):
             return f"wider than partition {name} of {partition.mask.bit_count()} hosts"
         return ""
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, attempt: BatsimJob) -> None:
         """Free the hosts of a job, and end its charge."""
         self._changed = True
         now_s = self.bs.time()
         self.fairshare.advance(now_s)
-        state, _ = self.lifecycle.ended(job)
+        job, _ = self.lifecycle.ended(attempt)
         if self.run_times is not None:
-            self.run_times.learn(state.name)
-        self.fairshare.charge(state.plan.charged, -state.hosts, now_s)
-        self.cluster.end(state)
+            self.run_times.learn(job.name)
+        self.fairshare.charge(job.state.charged, -job.hosts, now_s)
+        self.cluster.end(job)
         self.lifecycle.live -= 1
 
     def hosts_changed(self) -> None:
@@ -306,32 +306,32 @@ class Multifactor(Scheduler[MultifactorOptions]):
         self._sorted_s = time_s = self.fairshare.calculated_s
         rows = list(self.queue)
         submit_s = np.array([job.submit_s for job in rows])
-        fairshare = np.array([self.fairshare.factor(job.plan.charged) for job in rows])
-        fixed = np.array([job.plan.fixed for job in rows])
+        fairshare = np.array([self.fairshare.factor(job.state.charged) for job in rows])
+        fixed = np.array([job.state.fixed for job in rows])
         priorities = self.multifactor.priority(submit_s, fairshare, fixed, time_s)
         for job, priority in zip(rows, priorities.astype(np.int64).tolist(), strict=True):
-            job.plan.priority = priority
-        tiers = np.array([job.plan.partition.tier for job in rows])
+            job.state.priority = priority
+        tiers = np.array([job.state.partition.tier for job in rows])
         numbers = np.array([job.number for job in rows])
         self.queue = self.cluster.queue = Queue(Fcfs())
         # in order, so that each is put behind all others
         for index in np.lexsort((numbers, submit_s, -priorities, -tiers)).tolist():
-            self.queue.add(rows[index], rows[index].plan.key)
+            self.queue.add(rows[index], rows[index].state.key)
 
-    def _main(self, rows: Iterable[ManagedJob]) -> bool:
+    def _main(self, rows: Iterable[Job[MultifactorState]]) -> bool:
         """Start jobs in order; one that does not fit blocks its partition, and the hosts of it for all others.
 
         Return whether hosts are left for other jobs.
         """
         free, blocked, starts = self.cluster.free, set(), []
         for job in rows:
-            partition: Partition = job.plan.partition
+            partition: Partition = job.state.partition
             if partition.name in blocked:
                 continue
             room = free & partition.mask
             if job.hosts <= room.bit_count():
                 mask = hostset.lowest(room, job.hosts)
-                starts.append(Start(job, mask))
+                starts.append((job, mask))
                 free &= ~mask
             else:
                 blocked.add(partition.name)
@@ -360,21 +360,21 @@ class Multifactor(Scheduler[MultifactorOptions]):
                 look = 2 * index + 1
             if index >= last:
                 break
-            user = job.plan.user
+            user = job.state.user
             tested[user] += 1
             if 0 < settings.bf_max_job_user < tested[user]:
                 continue
             place = plan.place(*_needs(job))
             if place is not None and place[0] == plan.first:
-                starts.append(Start(job, place[1]))
+                starts.append((job, place[1]))
         self._carry_out(starts)
         return bool(starts)
 
-    def _carry_out(self, starts: list[Start]) -> None:
+    def _carry_out(self, starts: list[tuple[Job[MultifactorState], int]]) -> None:
         """Start jobs, and charge them from now on."""
         self.cluster.carry_out(starts, self.lifecycle)
-        for start in starts:
-            self.fairshare.charge(start.job.plan.charged, start.job.hosts, self.cluster.now_s)
+        for job, _ in starts:
+            self.fairshare.charge(job.state.charged, job.hosts, self.cluster.now_s)
 
     def _reject_stuck(self) -> None:
         """Reject the jobs that are wider than the hosts of their partition that are left for good."""
@@ -382,17 +382,17 @@ class Multifactor(Scheduler[MultifactorOptions]):
         if not out or self.hosts_may_return:
             return
         for job in list(self.queue):
-            if job.hosts > (job.plan.partition.mask & ~out).bit_count():
+            if job.hosts > (job.state.partition.mask & ~out).bit_count():
                 self._changed = True
                 self.queue.remove(job)
-                del self.lifecycle.states[job.job.id]
+                del self.lifecycle.jobs[job.attempt.id]
                 self.lifecycle.live -= 1
-                self.lifecycle.reject([job.job], outage(out))
+                self.lifecycle.reject([job.attempt], outage(out))
 
 
-def _needs(job: ManagedJob) -> tuple[int, int, float]:
+def _needs(job: Job[MultifactorState]) -> tuple[int, int, float]:
     """Return the hosts on which a job may run, the number that it needs, and its time limit in s."""
-    return job.plan.partition.mask, job.hosts, job.assumed_s
+    return job.state.partition.mask, job.hosts, job.assumed_s
 
 
 def _at_or_after(time_s: float, period_s: float) -> float:

@@ -21,7 +21,7 @@ from batwatt.schedulers.planned.search import PowerTimeline
 from batwatt.schedulers.powercap.responses import NoConfiguration, Response
 from batwatt.schedulers.powercap.scheduler import Powercap
 from batwatt.scheduling.base import EnvelopeOptions
-from batwatt.scheduling.cluster import Start, outage
+from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.orders import Fcfs, Order
 from batwatt.units import REPORTED_S
 
@@ -361,8 +361,8 @@ class Planned(Powercap[PlannedOptions]):
         """Queue a job; one that is not in the plan is rejected."""
         super().onJobSubmission(job)
         self.queue.new.clear()
-        if job.id in self.lifecycle.states and job.id not in self._planned_ids:
-            self.reject([self.lifecycle.states[job.id]], "as they are not in the plan")
+        if job.id in self.lifecycle.jobs and job.id not in self._planned_ids:
+            self.reject([self.lifecycle.jobs[job.id]], "as they are not in the plan")
 
     def onNoMoreEvents(self) -> None:
         """Carry out actions that are due and possible; others wait, and so do all that need their servers."""
@@ -392,10 +392,10 @@ class Planned(Powercap[PlannedOptions]):
     def _start(self, action: _Action) -> bool:
         """Start a job; return False if it is not possible yet."""
         cluster = self.cluster
-        job = self.lifecycle.states.get(action.job_id)
+        job = self.lifecycle.jobs.get(action.job_id)
         if job is None or action.mask & ~cluster.free:
             return False
-        cluster.carry_out([Start(job, action.mask)], self.lifecycle)
+        cluster.carry_out([(job, action.mask)], self.lifecycle)
         return True
 
     def _put(self, action: _Action, now_s: float) -> bool:

@@ -24,7 +24,7 @@ from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Host
 from batwatt.scheduling.cluster import Cluster
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 
 
 class Plan:
@@ -52,8 +52,8 @@ class Plan:
         self.running = list(cluster.running.values())
         self.before = list(cluster.pstate)
         self.state = list(cluster.pstate)
-        self.killed: list[ManagedJob] = []
-        self._job_of: dict[int, ManagedJob] = {i: run for run in self.running for i in hostset.ids(run.mask)}
+        self.killed: list[Job] = []
+        self._job_of: dict[int, Job] = {i: run for run in self.running for i in hostset.ids(run.mask)}
         self._power = [self._power_of(host, self.state[host.id]) for host in self.hosts]
         self.power_w = math.fsum(self._power)
 
@@ -63,7 +63,7 @@ class Plan:
         """Return the ids of the servers whose state may be changed in this step."""
         return [host.id for host in self.hosts if not self.locked >> host.id & 1 and host.compute]
 
-    def job_on(self, server: int) -> ManagedJob | None:
+    def job_on(self, server: int) -> Job | None:
         """Return the job that runs on a server and was not killed by this plan."""
         return self._job_of.get(server)
 
@@ -147,7 +147,7 @@ class Plan:
             # summed again: increments would pile up rounding errors
             self.power_w = math.fsum(self._power)
 
-    def kill(self, run: ManagedJob) -> None:
+    def kill(self, run: Job) -> None:
         """Give up a job; its servers are idle from then on."""
         self.killed.append(run)
         self.running.remove(run)

@@ -14,7 +14,7 @@ from operator import neg
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Host
 from batwatt.schedulers.powercap.plan import Plan, at_least, merged
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 from batwatt.scheduling.registry import register
 
 
@@ -253,24 +253,24 @@ class HighestFlopsLowestDeadline(Response):
             insort(alike.setdefault(_alike(plan, server), []), server, key=neg)
 
     @staticmethod
-    def _minimal_state(plan: Plan, run: ManagedJob) -> None:
+    def _minimal_state(plan: Plan, run: Job) -> None:
         """Set the slowest p-states in which a job still ends by its deadline (Eq. 7)."""
         left_s = run.deadline_s - plan.now_s
-        left_flops = run.plan.work_flops - run.plan.done_by(plan.now_s)
+        left_flops = run.work_flops - run.executed_flops(plan.now_s)
         for server in hostset.ids(run.mask):
             host = plan.hosts[server]
             enough = [state for state in host.compute if at_least(left_s * host.pstates[state].speed_flops, left_flops)]
             plan.put(server, enough[-1] if enough else host.compute[0])
 
     @staticmethod
-    def _slow_down(plan: Plan, run: ManagedJob) -> bool:
+    def _slow_down(plan: Plan, run: Job) -> bool:
         """Set the next slower computation state for the servers of a job that have one; return False if none has."""
         slower = {server: plan.slower(server) for server in hostset.ids(run.mask)}
         reducible = {s: d for s, d in slower.items() if d is not None and d not in plan.hosts[s].sleep_of}
         plan.put_all(reducible)
         return bool(reducible)
 
-    def _reduce_speed(self, plan: Plan, run: ManagedJob) -> bool:
+    def _reduce_speed(self, plan: Plan, run: Job) -> bool:
         """Go one step down for a job; return False when it was killed or cannot go lower."""
         if run not in plan.running:
             return False
@@ -453,12 +453,12 @@ class _Watts:
         self.efficient = {server for server in self.ids if at_least(self.merit[server], share * max(best))}
 
 
-def _changeable(plan: Plan) -> list[ManagedJob]:
+def _changeable(plan: Plan) -> list[Job]:
     """Return the jobs without a server in transition or away."""
     return [run for run in plan.running if not run.mask & plan.locked]
 
 
-def _speeds(plan: Plan, run: ManagedJob) -> list[float]:
+def _speeds(plan: Plan, run: Job) -> list[float]:
     """Return the speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
     hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
     fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
@@ -467,7 +467,7 @@ def _speeds(plan: Plan, run: ManagedJob) -> list[float]:
     return sorted(speed for speed in every if slowest <= speed <= fastest)
 
 
-def _states(plan: Plan, run: ManagedJob, speed_flops: float) -> dict[int, int]:
+def _states(plan: Plan, run: Job, speed_flops: float) -> dict[int, int]:
     """Return the slowest state of each of a job's servers that keeps up with a speed."""
     hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
     return {
@@ -495,37 +495,37 @@ def _wake(plan: Plan, servers: list[int], cap_w: float) -> None:
             plan.put(server, state)
 
 
-def _victims(runs: list[ManagedJob], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[ManagedJob]:
+def _victims(runs: list[Job], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[Job]:
     """Return by F5 the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough.
 
     Of those that free enough the one with the fewest wasted flops.
     """
     left = list(runs)
-    wasted = dict(zip(left, merged([run.plan.done_by(now_s) * run.hosts for run in left]), strict=True))
-    freed = dict(zip(left, merged([freed_w[run.job.id] for run in left], NOISE_W), strict=True))
-    victims: list[ManagedJob] = []
+    wasted = dict(zip(left, merged([run.executed_flops(now_s) * run.hosts for run in left]), strict=True))
+    freed = dict(zip(left, merged([freed_w[run.attempt.id] for run in left], NOISE_W), strict=True))
+    victims: list[Job] = []
     while left and excess_w > NOISE_W:
-        enough = [run for run in left if freed_w[run.job.id] >= excess_w - NOISE_W]
+        enough = [run for run in left if freed_w[run.attempt.id] >= excess_w - NOISE_W]
         if enough:
             victim = min(enough, key=lambda run: (wasted[run], run.number))
         else:
             victim = min(left, key=lambda run: (-freed[run], wasted[run], run.number))
         victims.append(victim)
         left.remove(victim)
-        excess_w -= freed_w[victim.job.id]
+        excess_w -= freed_w[victim.attempt.id]
     return victims
 
 
-def _kill(plan: Plan, run: ManagedJob) -> None:
+def _kill(plan: Plan, run: Job) -> None:
     plan.put_to_sleep(hostset.ids(run.mask))
     plan.kill(run)
 
 
-def _killable(plan: Plan) -> list[ManagedJob]:
+def _killable(plan: Plan) -> list[Job]:
     return [run for run in _changeable(plan) if all(plan.can_sleep(server) for server in hostset.ids(run.mask))]
 
 
-def _freed_w(run: ManagedJob, after_w: list[float], before_w: list[float]) -> float:
+def _freed_w(run: Job, after_w: list[float], before_w: list[float]) -> float:
     return math.fsum(before_w[server] - after_w[server] for server in hostset.ids(run.mask))
 
 
@@ -535,11 +535,11 @@ def _kill_until(plan: Plan, watts: _Watts, cap_w: float) -> None:
         return
     runs = _killable(plan)
     now_w = [plan.power_of(server) for server in range(len(plan.hosts))]
-    freed_w = {run.job.id: _freed_w(run, watts.off, now_w) for run in runs}
+    freed_w = {run.attempt.id: _freed_w(run, watts.off, now_w) for run in runs}
     excess_w = plan.power_w - cap_w
     if math.fsum(freed_w.values()) < excess_w - NOISE_W:
         # a violation whatever is done: save what can run once the servers that fall asleep do sleep
-        freed_w = {run.job.id: _freed_w(run, watts.sleep, now_w) for run in runs}
+        freed_w = {run.attempt.id: _freed_w(run, watts.sleep, now_w) for run in runs}
         falling = [server for server in range(len(plan.hosts)) if plan.sleeps(server)]
         excess_w -= math.fsum(now_w[server] - watts.sleep[server] for server in falling)
     for run in _victims(runs, freed_w, excess_w, plan.now_s):
@@ -553,16 +553,16 @@ def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
     excess_w = math.fsum(rest_w) - next_w
     if excess_w <= NOISE_W:
         return
-    now = _victims(runs, {run.job.id: _freed_w(run, watts.sleep, rest_w) for run in runs}, excess_w, plan.now_s)
-    then_w = {run.job.id: _freed_w(run, watts.off, rest_w) for run in runs}
+    now = _victims(runs, {run.attempt.id: _freed_w(run, watts.sleep, rest_w) for run in runs}, excess_w, plan.now_s)
+    then_w = {run.attempt.id: _freed_w(run, watts.off, rest_w) for run in runs}
     then = _victims(runs, then_w, excess_w, plan.now_s)
-    if len(then) <= len(now) and math.fsum(then_w[run.job.id] for run in then) >= excess_w - NOISE_W:
+    if len(then) <= len(now) and math.fsum(then_w[run.attempt.id] for run in then) >= excess_w - NOISE_W:
         return
     # as late as can be: a job that is killed then still draws the power of on->off
-    shares = [run.plan.done_by(plan.now_s) / run.plan.work_flops if run.plan.work_flops > 0.0 else 0.0 for run in now]
+    shares = [run.executed_flops(plan.now_s) / run.work_flops if run.work_flops > 0.0 else 0.0 for run in now]
     progress = dict(zip(now, merged(shares), strict=True))
     late = sorted(now, key=lambda run: (-progress[run], run.number))
-    freed_w = math.fsum(then_w[run.job.id] for run in late)
+    freed_w = math.fsum(then_w[run.attempt.id] for run in late)
     while late and freed_w < excess_w - NOISE_W:
         run = late.pop()
         _kill(plan, run)
@@ -575,19 +575,19 @@ def _speed_up(plan: Plan, watts: _Watts, cap_w: float) -> None:
     speeds_of = {run: _speeds(plan, run) for run in runs if run.mask & watts.adjustable}
     if not speeds_of:
         return
-    left_flops = {run.job.id: max(0.0, run.plan.work_flops - run.plan.done_by(plan.now_s)) for run in runs}
+    left_flops = {run.attempt.id: max(0.0, run.work_flops - run.executed_flops(plan.now_s)) for run in runs}
     for run in sorted(speeds_of, key=lambda run: (run.deadline_s, run.number)):
-        needed = left_flops[run.job.id] / max(run.deadline_s - plan.now_s, 1e-9)
+        needed = left_flops[run.attempt.id] / max(run.deadline_s - plan.now_s, 1e-9)
         speeds = speeds_of[run]
         enough = [speed for speed in speeds if at_least(speed, needed)]
         if len(enough) < len(speeds):
             _raise(plan, run, speeds[: len(speeds) - len(enough)] + enough[:1], cap_w)
-    left = dict(zip(runs, merged([left_flops[run.job.id] * run.hosts for run in runs]), strict=True))
+    left = dict(zip(runs, merged([left_flops[run.attempt.id] * run.hosts for run in runs]), strict=True))
     for run in sorted(speeds_of, key=lambda run: (-left[run], run.number)):
         _raise(plan, run, speeds_of[run], cap_w)
 
 
-def _raise(plan: Plan, run: ManagedJob, speeds: list[float], cap_w: float) -> None:
+def _raise(plan: Plan, run: Job, speeds: list[float], cap_w: float) -> None:
     """Set the fastest of these speeds that the power left pays for."""
     left_w = cap_w - plan.power_w + math.fsum(plan.power_of(server) for server in hostset.ids(run.mask))
     for speed in reversed(speeds):

@@ -21,9 +21,9 @@ from batwatt.protocol.workload4 import parse_profile
 from batwatt.schedulers.powercap.plan import Plan
 from batwatt.schedulers.powercap.responses import HighestFlopsLowestDeadline, NoConfiguration, Response
 from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
-from batwatt.scheduling.base import EVENTS, EnvelopeOptions, Job
+from batwatt.scheduling.base import EVENTS, EnvelopeOptions
 from batwatt.scheduling.fleet import EnvelopeForecast
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.orders import Order, Slowdown
 from batwatt.scheduling.power import FileInjector, Injector, PowerScheduler
 from batwatt.scheduling.registry import make
@@ -110,18 +110,18 @@ class Powercap(PowerScheduler[Settings]):
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
-    def completed(self, job: ManagedJob) -> None:
+    def completed(self, job: Job) -> None:
         """Learn the share of its request that a job needed."""
-        if self.platform is not None and job.job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
+        if self.platform is not None and job.attempt.job_state is BatsimJob.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
             self.cluster.learn(job, self.fastest_flops)
 
-    def submit_again(self, job: ManagedJob, following: NextRun) -> None:
+    def submit_again(self, job: Job, following: NextRun) -> None:
         """See `PowerScheduler`; a job that begins from zero is marked as pybatsim's `resubmit_job` marks it."""
         super().submit_again(job, following)
         if not following.again:
-            number = int(job.job.id.rpartition("#")[2])
-            self.bs.set_job_metadata(job.job.id, {"parent_job": job.name, "nb_resubmit": number})
+            number = int(job.attempt.id.rpartition("#")[2])
+            self.bs.set_job_metadata(job.attempt.id, {"parent_job": job.name, "nb_resubmit": number})
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Note that hosts arrived in a p-state."""
@@ -246,16 +246,15 @@ class Powercap(PowerScheduler[Settings]):
         queue.new.clear()
         cluster.carry_out(starts, self.lifecycle)
         # only a response asks
-        for start in starts if self.injector is not None else ():
-            job = start.job
-            job.plan.work_flops = self._work_flops(job)
-            if (job.job.profile_dict or {}).get("type") == "delay":
-                self._first_delay = self._first_delay or job.job.id
+        for job, _ in starts if self.injector is not None else ():
+            job.work_flops = self._work_flops(job)
+            if (job.attempt.profile_dict or {}).get("type") == "delay":
+                self._first_delay = self._first_delay or job.attempt.id
                 self._delays += 1
         self._placed = cluster.version
         return bool(starts)
 
-    def _work_flops(self, job: ManagedJob) -> float:
+    def _work_flops(self, job: Job) -> float:
         """Return Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
         assert self.platform is not None
         if self._work_estimate == "learned" and self.cluster.needed_share is not None and job.request_s < math.inf:
@@ -263,7 +262,7 @@ class Powercap(PowerScheduler[Settings]):
         hosts = [self.platform.hosts[i] for i in hostset.ids(job.mask)]
         if self._work_estimate == "exact":
             try:
-                profile = parse_profile(job.job.profile_dict, f"profile {job.job.profile}")
+                profile = parse_profile(job.attempt.profile_dict, f"profile {job.attempt.profile}")
             except InputError:
                 profile = None  # one that only a real Batsim runs, such as one that communicates
             if isinstance(profile, Parallel):

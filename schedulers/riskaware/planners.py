@@ -8,20 +8,20 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from batwatt.model.work import Categories
 from batwatt.schedulers.riskaware.target_plan import OVER, RUNNING, TargetPlan, TargetSettings, Task
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
 from batwatt.units import LAG_S
 
 
 @dataclass(slots=True)
-class MachinePlan:
-    """The state of a job in riskaware: the `plan` of a `ManagedJob`; times in s."""
+class RiskawareState:
+    """What riskaware notes of a job; times in s."""
 
     release_s: float
     early: bool = False
@@ -36,11 +36,14 @@ class MachinePlan:
     """The job runs on a machine out of service, though the planner killed it."""
 
 
+RiskawareJob: TypeAlias = Job[RiskawareState]
+
+
 class MachinePlanner(ABC):
     """A planner of jobs of exactly known lengths on `machines` machines of `cores` cores.
 
-    It reads of a `ManagedJob` its `number` (0, 1, ... in the order in which jobs are handed over), `hosts` (cores),
-    `plan.release_s`, `length_s`, and `left_s` of its next run. That is less than `length_s` for a job that was
+    It reads of a `Job` its `number` (0, 1, ... in the order in which jobs are handed over), `hosts` (cores),
+    `state.release_s`, `length_s`, and `left_s` of its next run. That is less than `length_s` for a job that was
     released, and has been running, before it arrived; `restart` updates it when the planner kills a job.
 
     Its times are nominal, in s, and never go back: a job that it starts at s ends at s + `left_s`. At one time it looks
@@ -52,7 +55,7 @@ class MachinePlanner(ABC):
     """Rule for the jobs that it kills; set by the scheduler."""
 
     @abstractmethod
-    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[RiskawareJob] = ()) -> Sequence[int]:
         """Go on to a time; `alive`: machines from then on (None: as before). Arrivals by release time."""
 
     @abstractmethod
@@ -63,15 +66,15 @@ class MachinePlanner(ABC):
         """Return the jobs, of those that arrived in the last `advance`, that are never to start."""
         return ()
 
-    def restart(self, job: ManagedJob, ran_s: float) -> bool:
+    def restart(self, job: RiskawareJob, ran_s: float) -> bool:
         """Update the next run of a job that is killed after `ran_s` s. Return False if the job is lost."""
-        plan: MachinePlan = job.plan
-        done_s = job.length_s + plan.recovery_s - job.left_s
-        following = next_run(self.victim, Victim(job.length_s, done_s, plan.recovery_s, ran_s))
-        plan.lost = following is None
+        state = job.state
+        done_s = job.length_s + state.recovery_s - job.left_s
+        following = next_run(self.victim, Victim(job.length_s, done_s, state.recovery_s, ran_s))
+        state.lost = following is None
         if following is None:
             return False
-        job.left_s, plan.recovery_s = following.run_s, following.recovery_s
+        job.left_s, state.recovery_s = following.run_s, following.recovery_s
         return True
 
     @abstractmethod
@@ -98,7 +101,7 @@ class MachinePlanner(ABC):
 def hand_over(
     planner: MachinePlanner,
     ended: Iterable[tuple[int, float]],
-    upcoming: Iterable[tuple[float, int | None, Sequence[ManagedJob]]],
+    upcoming: Iterable[tuple[float, int | None, Sequence[RiskawareJob]]],
 ) -> tuple[list[int], list[int], bool]:
     """Hand a message of the engine to a planner, time by time; return the answers of the planner.
 
@@ -146,7 +149,7 @@ class FirstFitStrategy(MachinePlanner):
         self._published = as_published
         self._alive: list[int] = []
         self._looked_at: list[int] = []
-        self._jobs: list[ManagedJob] = []
+        self._jobs: list[RiskawareJob] = []
         self._machine: list[int] = []
         self._end_s: list[float] = []
         self._running: set[int] = set()
@@ -158,7 +161,7 @@ class FirstFitStrategy(MachinePlanner):
         self._changes: list[int] = []
         self._dropped: list[int] = []
 
-    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[RiskawareJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
         self._changes, self._dropped = [], []
         self._happen(time_s)
@@ -243,8 +246,8 @@ class FirstFitStrategy(MachinePlanner):
             return max(free[: len(alive)])  # the first ones, as a rule
         return max([free[m] for m in alive], default=0)
 
-    def _wait(self, job: ManagedJob) -> None:
-        heapq.heappush(self._waiting.setdefault(job.hosts, []), (job.plan.release_s, job.number))
+    def _wait(self, job: RiskawareJob) -> None:
+        heapq.heappush(self._waiting.setdefault(job.hosts, []), (job.state.release_s, job.number))
         self._queued += 1
 
     def _fill(self, time_s: float) -> None:
@@ -259,7 +262,7 @@ class FirstFitStrategy(MachinePlanner):
             if job.number not in self._gone:
                 self._start(job, time_s)
 
-    def _start(self, job: ManagedJob, time_s: float) -> None:
+    def _start(self, job: RiskawareJob, time_s: float) -> None:
         """Start a job on the first machine with room for it."""
         machine = next(m for m in self._looked_at if self._free[m] >= job.hosts)
         self._free[machine] -= job.hosts
@@ -282,7 +285,7 @@ class Targets(MachinePlanner):
         self._categories = categories
         self._arrived = 0
         self._begun = False
-        self._jobs: list[ManagedJob] = []
+        self._jobs: list[RiskawareJob] = []
         self._area = self._area_by_category = 0.0
         self._plan = TargetPlan(machines, cores, settings)
 
@@ -306,7 +309,7 @@ class Targets(MachinePlanner):
         task = self._plan.tasks[number]
         return task.start_s, task.end_s
 
-    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[RiskawareJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
         if alive is not None and not self._begun:
             self._begin(alive)
@@ -319,7 +322,7 @@ class Targets(MachinePlanner):
             self._area += float(areas.sum())
             self._area_by_category += float(areas @ categories)
             tasks = [
-                Task(job.plan.release_s, job.length_s, job.left_s, job.hosts, category)
+                Task(job.state.release_s, job.length_s, job.left_s, job.hosts, category)
                 for job, category in zip(arrivals, categories.tolist(), strict=True)
             ]
             self._jobs += arrivals

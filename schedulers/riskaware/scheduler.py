@@ -16,12 +16,18 @@ from pydantic import Field
 from batwatt.model.series import Series
 from batwatt.model.work import Categories, Reference
 from batwatt.model.workload import REMAINDER
-from batwatt.schedulers.riskaware.planners import FirstFitStrategy, MachinePlan, MachinePlanner, hand_over
-from batwatt.scheduling.base import VICTIM, Job, PartChoice
+from batwatt.schedulers.riskaware.planners import (
+    FirstFitStrategy,
+    MachinePlanner,
+    RiskawareJob,
+    RiskawareState,
+    hand_over,
+)
+from batwatt.scheduling.base import VICTIM, PartChoice
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.registry import find, make, register
 from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.units import LAG_S, REPORTED_S
@@ -155,8 +161,8 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         # a wrong name is an error before anything runs
         self._strategy = find("strategy", self.settings.strategy)
         self.victim: VictimRule = make("victim", self.settings.victim)
-        self._by_number: list[ManagedJob] = []
-        self._arrived: list[tuple[float, float, Any, ManagedJob]] = []
+        self._by_number: list[RiskawareJob] = []
+        self._arrived: list[tuple[float, float, Any, RiskawareJob]] = []
         """(submission in s, release in s, tie) of the jobs that the planner does not know yet."""
         self._ended: list[tuple[int, float]] = []
         self._due: set[int] = set()
@@ -172,7 +178,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         count, self.cores = len(self.hosts), self.hosts.cores
         self.fleet = Fleet(count, self.cores, np.inf)
         self.fleet.paces = self.paces
-        self._queues: list[deque[ManagedJob]] = [deque() for _ in range(count)]
+        self._queues: list[deque[RiskawareJob]] = [deque() for _ in range(count)]
         self._alive = np.ones(count, dtype=np.bool_)
         self._machine_of = list(range(count))
         """The machine that stands for each of the planner's, whose capacity is lowered by machines out of service."""
@@ -182,7 +188,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         self.planner.victim = self.victim
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
 
-    def arrived(self, job: Job) -> None:
+    def arrived(self, job: BatsimJob) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
         if job.requested_resources > self.cores:
             self.lifecycle.reject([job], f"wider than a machine of {self.cores} cores")
@@ -194,13 +200,13 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
             self.lifecycle.reject([job], why)
             return
         tie = self.planner.tie(job.id.partition("!")[2])
-        work = ManagedJob(-1, job, length_s, run_s, plan=MachinePlan(release_s, early=run_s < length_s))
+        work = Job(-1, job, length_s, run_s, state=RiskawareState(release_s, early=run_s < length_s))
         work.scales = self.lengths.scales(job)
         self._arrived.append((float(job.submit_time), release_s, tie, work))
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, job: BatsimJob) -> None:
         """Free the cores of a job; submit it again if it was killed for its machine."""
-        late = self.lifecycle.states[job.id].dying
+        late = self.lifecycle.jobs[job.id].dying
         work, killed = self.lifecycle.ended(job)
         self.fleet.remove(work)
         work.mask = 0
@@ -210,23 +216,23 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
             self._submit_again(work)
             return
         # also one that ended before it could be killed
-        work.plan.wanted = False
+        work.state.wanted = False
         self.lifecycle.live -= 1
         number, now_s = work.number, self.bs.time()
         # what was killed by the plan only ends early for it
-        early_s = self.planner.end_s(number) - 2.0 * LAG_S if work.plan.goes_on or late else now_s
+        early_s = self.planner.end_s(number) - 2.0 * LAG_S if work.state.goes_on or late else now_s
         self._ended.append((number, min(now_s, early_s)))
 
-    def _submit_again(self, work: ManagedJob) -> None:
+    def _submit_again(self, work: RiskawareJob) -> None:
         """Register the next run of a job that was killed, unless the job is lost."""
-        following = self.victims.next_of(work.job)
+        following = self.victims.next_of(work.attempt)
         if following is None:
             self.lifecycle.live -= 1
             return
-        work.job = self.victims.again(work.job, following)
-        self.lifecycle.states[work.job.id] = work
-        if work.plan.early and self.settings.as_published and not following.saved_s:
-            self.bs.set_job_metadata(work.job.id, REMAINDER)
+        work.attempt = self.victims.again(work.attempt, following)
+        self.lifecycle.jobs[work.attempt.id] = work
+        if work.state.early and self.settings.as_published and not following.saved_s:
+            self.bs.set_job_metadata(work.attempt.id, REMAINDER)
 
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of what the planner noticed."""
@@ -240,7 +246,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
 
     def finished(self) -> bool:
         """See `CapacityScheduler`."""
-        return self.lifecycle.finished and not any(work.mask for work in self.lifecycle.states.values())
+        return self.lifecycle.finished and not any(work.mask for work in self.lifecycle.jobs.values())
 
     # the planner ------------------------------------------------------------------------------------------------
 
@@ -253,14 +259,14 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         self._receive(decisions)
         self._drop(dropped)
 
-    def _upcoming(self, now_s: float) -> Iterator[tuple[float, int | None, list[ManagedJob]]]:
+    def _upcoming(self, now_s: float) -> Iterator[tuple[float, int | None, list[RiskawareJob]]]:
         # the next one last
         arrived = sorted(self._arrived, key=itemgetter(0, 1, 2))[::-1]
         self._arrived.clear()
         left, last_s = self.service_changed(), now_s
         while (time_s := min(self.step_s, arrived[-1][0] if arrived else math.inf)) <= now_s + LAG_S:
             alive = self.step() if self.step_s == time_s else None
-            batch: list[ManagedJob] = []
+            batch: list[RiskawareJob] = []
             while arrived and arrived[-1][0] == time_s:
                 batch.append(self._take(arrived.pop()[3]))
             last_s = max(last_s, time_s)
@@ -270,44 +276,44 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
 
     def _drop(self, dropped: list[int]) -> None:
         """Reject jobs that the planner never starts."""
-        jobs = [self._by_number[number].job for number in dropped]
+        jobs = [self._by_number[number].attempt for number in dropped]
         for job in jobs:
-            del self.lifecycle.states[job.id]
+            del self.lifecycle.jobs[job.id]
         self.lifecycle.live -= len(jobs)
         self.dropped += len(jobs)
         if jobs:
             self.lifecycle.refuse(jobs, DROPPED)
 
-    def _take(self, work: ManagedJob) -> ManagedJob:
+    def _take(self, work: RiskawareJob) -> RiskawareJob:
         work.number = len(self._by_number)
-        self.lifecycle.states[work.job.id] = work
+        self.lifecycle.jobs[work.attempt.id] = work
         self._by_number.append(work)
         self.lifecycle.live += 1
         return work
 
     def _receive(self, decisions: list[int]) -> None:
         """Follow the decisions of one message, in order: a job may start, be killed and start again elsewhere."""
-        kills: list[ManagedJob] = []
-        lost: list[ManagedJob] = []
+        kills: list[RiskawareJob] = []
+        lost: list[RiskawareJob] = []
         works = self._by_number
         for number in decisions:
             if number >= 0:
                 # the message may report the end of a job that the plan starts by the end of another one
-                works[number].plan.wanted = works[number].job.id in self.lifecycle.states
+                works[number].state.wanted = works[number].attempt.id in self.lifecycle.jobs
                 continue
             work = works[-1 - number]
-            work.plan.wanted = False
+            work.state.wanted = False
             if self.fleet.stranded(work):
-                work.plan.goes_on = True
+                work.state.goes_on = True
                 continue
             if work.mask and not work.dying:
                 now_s = self.bs.time()
-                self.victims.killed(work.job, work.ran_s(now_s), now_s - work.start_s)
+                self.victims.killed(work.attempt, work.ran_s(now_s), now_s - work.start_s)
                 kills.append(work)
-            elif not work.mask and work.plan.lost:
+            elif not work.mask and work.state.lost:
                 lost.append(work)
         for number in dict.fromkeys(decisions):
-            if number >= 0 and works[number].plan.wanted:
+            if number >= 0 and works[number].state.wanted:
                 place = self.planner.machine_of(number)
                 self._queues[place].append(works[number])
                 self._due.add(place)
@@ -355,7 +361,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         wanted = self._alive.copy()
         own = np.flatnonzero(self.hosts.on & ~wanted).tolist()
         for place in {*own, *self._replaced}:
-            late = (work.number for work in self._queues[place] if work.plan.wanted)
+            late = (work.number for work in self._queues[place] if work.state.wanted)
             wanted[self._machine_of[place]] |= any(self.planner.machine_of(number) == place for number in late)
         self.hosts.want(wanted)
         self.switch()
@@ -368,14 +374,14 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         ends_s = [self.planner.end_s(other.number) for other in self.fleet.on(number)]
         if any(now_s - LAG_S <= end_s <= now_s + REPORTED_S for end_s in ends_s):
             return  # ends of this very time come in another message, and cores are taken in the order of their ids
-        left: deque[ManagedJob] = deque()
+        left: deque[RiskawareJob] = deque()
         for work in self._queues[place]:
-            if not work.plan.wanted or self.planner.machine_of(work.number) != place:
+            if not work.state.wanted or self.planner.machine_of(work.number) != place:
                 continue  # killed, and perhaps due elsewhere
             if work.mask or self.fleet.free[number] < work.hosts:
                 left.append(work)
                 continue
-            work.plan.wanted, work.start_s = False, now_s
+            work.state.wanted, work.start_s = False, now_s
             self.fleet.add(work, np.array([number]), now_s)
             self.lifecycle.execute(work, self.hosts.take(work, self.fleet))
         self._queues[place] = left
@@ -384,25 +390,25 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
 
     def stop(self) -> None:
         """See `CapacityScheduler`."""
-        running = [work for work in self.lifecycle.states.values() if work.mask]
-        self.lifecycle.give_up(self._leave([work for work in self.lifecycle.states.values() if not work.mask]))
+        running = [work for work in self.lifecycle.jobs.values() if work.mask]
+        self.lifecycle.give_up(self._leave([work for work in self.lifecycle.jobs.values() if not work.mask]))
         self.lifecycle.live = 0
         for work in running:
-            self.victims.stopped(work.job, self.bs.time() - work.start_s)
+            self.victims.stopped(work.attempt, self.bs.time() - work.start_s)
         self.lifecycle.kill(running)
 
-    def waiting(self) -> Iterable[ManagedJob]:
+    def waiting(self) -> Iterable[RiskawareJob]:
         """See `CapacityScheduler`."""
-        return (work for work in self.lifecycle.states.values() if not (work.mask or work.plan.wanted))
+        return (work for work in self.lifecycle.jobs.values() if not (work.mask or work.state.wanted))
 
-    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+    def give_up(self, jobs: list[RiskawareJob], why: str) -> None:
         """See `CapacityScheduler`."""
         decisions = [decision for work in jobs for decision in self.planner.ended(work.number, self.bs.time())]
         self.lifecycle.live -= len(jobs)
         self.lifecycle.reject(self._leave(jobs), why)
         self._receive(decisions)
 
-    def unrunnable(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[BatsimJob], str]:
         """See `CapacityScheduler`."""
         if self.planner.machines_alive():
             return [], ""
@@ -411,19 +417,19 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         lost = {place for place in self._due if fleet.out[self._machine_of[place]]}
         works = [
             work
-            for work in self.lifecycle.states.values()
-            if not (work.mask or (work.plan.wanted and self.planner.machine_of(work.number) not in lost))
+            for work in self.lifecycle.jobs.values()
+            if not (work.mask or (work.state.wanted and self.planner.machine_of(work.number) not in lost))
         ]
         if fleet.outs:
             # machines may come back
             for work in works:
                 self.planner.ended(work.number, self.bs.time())
         waiting = self._leave(works)
-        self.lifecycle.live = len(self.lifecycle.states)
+        self.lifecycle.live = len(self.lifecycle.jobs)
         return waiting, outage(self.transitions.out) if fleet.outs else NO_MACHINE
 
-    def _leave(self, works: list[ManagedJob]) -> list[Job]:
+    def _leave(self, works: list[RiskawareJob]) -> list[BatsimJob]:
         for work in works:
-            del self.lifecycle.states[work.job.id]
-            work.plan.wanted = False
-        return [work.job for work in works]
+            del self.lifecycle.jobs[work.attempt.id]
+            work.state.wanted = False
+        return [work.attempt for work in works]

@@ -14,8 +14,8 @@ from batwatt.schedulers.varcap.machines import MappingPolicy
 from batwatt.schedulers.varcap.preemption import Preemptions
 from batwatt.schedulers.varcap.queues import Start
 from batwatt.scheduling.fleet import Fleet, Hosts
-from batwatt.scheduling.job import JobLengths, ManagedJob, Places, number_in, request_s
-from batwatt.scheduling.lifecycle import Job, JobLifecycle
+from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places, number_in, request_s
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.run_times import RunTimes
 from batwatt.scheduling.victims import Victims
 
@@ -27,10 +27,10 @@ class Dependencies:
         self._open: set[str] = set()
         self._done: set[str] = set()
         self._lost: set[str] = set()
-        self._held: dict[str, list[ManagedJob]] = {}
+        self._held: dict[str, list[Job]] = {}
         self._more = True
 
-    def submitted(self, task: ManagedJob, depends: object) -> bool:
+    def submitted(self, task: Job, depends: object) -> bool:
         """Add a job that names the ids `depends`; return False if one of them was lost.
 
         `task.missing` counts the jobs that it waits for. Raises InputError if `depends` is no list of ids.
@@ -50,7 +50,7 @@ class Dependencies:
                 self._held.setdefault(name, []).append(task)
         return True
 
-    def ended(self, task: ManagedJob, success: bool) -> list[ManagedJob]:
+    def ended(self, task: Job, success: bool) -> list[Job]:
         """End a job; return those that waited for it, to go on (if they miss nothing more), or to be refused."""
         if self._more:
             self._open.discard(task.name)
@@ -63,7 +63,7 @@ class Dependencies:
             other.missing -= 1
         return [other for other in waited if not (success and other.missing)]
 
-    def no_more(self) -> tuple[list[str], list[ManagedJob]]:
+    def no_more(self) -> tuple[list[str], list[Job]]:
         """Note that no job comes any more; return the names that never came, and the jobs that miss only those."""
         unknown = [name for name in self._held if name not in self._open]
         ready = []
@@ -77,13 +77,13 @@ class Dependencies:
         self._open, self._done, self._lost = set(), set(), set()
         return unknown, ready
 
-    def leave(self) -> list[ManagedJob]:
+    def leave(self) -> list[Job]:
         """Remove and return all jobs that wait for others, in the order of their arrival."""
         held = self.held()
         self._held.clear()
         return held
 
-    def held(self) -> list[ManagedJob]:
+    def held(self) -> list[Job]:
         """Return all jobs that wait for others, in the order of their arrival."""
         held = {task.number: task for tasks in self._held.values() for task in tasks if not task.refused}
         return [held[number] for number in sorted(held)]
@@ -91,7 +91,7 @@ class Dependencies:
 
 UNFIT: Final = "not enough machines or memory"
 ORPHANS: Final = "dependent on jobs that did not complete"
-_GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
+_GOOD: Final[Any] = BatsimJob.State.COMPLETED_SUCCESSFULLY
 
 
 class Assumptions(NamedTuple):
@@ -150,21 +150,21 @@ class JobFlow:
         self._mapping = mapping
         self._preemptions = preemptions
         self.dependencies = Dependencies()
-        self.to_move: list[ManagedJob] = []
+        self.to_move: list[Job] = []
         self.freed = True
         self._count = 0
         self._now_s = 0.0
         self.most = 0
         # methods are bound once
         self._starts: Start = self._start
-        self.execute: Callable[[ManagedJob], None] = self._execute
+        self.execute: Callable[[Job], None] = self._execute
 
     # arrivals ---------------------------------------------------------------------------------------------------
 
-    def arrive(self, task: ManagedJob) -> None:
+    def arrive(self, task: Job) -> None:
         """Let a job wait, unless it can never run."""
         lifecycle = self._lifecycle
-        lifecycle.states[task.job.id] = task
+        lifecycle.jobs[task.attempt.id] = task
         lifecycle.live += 1
         run_s = min(task.left_s, task.walltime_s)
         lasting = self._lasting
@@ -172,7 +172,7 @@ class JobFlow:
         if why:
             self.reject([task], (), why)
         elif self.can_ever_run(task, self.most):
-            raw: Any = task.job.json_dict
+            raw: Any = task.attempt.json_dict
             if not self.dependencies.submitted(task, (raw.get(DEPENDS) or ()) if raw else ()):
                 self.reject([], [task])
             elif not task.missing:
@@ -180,7 +180,7 @@ class JobFlow:
         else:
             self.reject([task], ())
 
-    def read(self, job: Job) -> ManagedJob:
+    def read(self, job: BatsimJob) -> Job:
         """Return the managed job of a job that arrives. Raises InputError."""
         raw: Any = job.json_dict or {}
         assumptions, run_times = self._assumptions, self._run_times
@@ -198,18 +198,18 @@ class JobFlow:
         cpus, cores = job.requested_resources, self._fleet.cores
         # the number of machines that a job has to itself; 0: it shares one
         machines = -(-cpus // cores) if assumptions.dedicated or cpus > cores else 0
-        task = ManagedJob(self._count, job, length_s, run_s, estimate_s, assumed_s, long, machines, memory)
+        task = Job(self._count, job, length_s, run_s, estimate_s, assumed_s, long, machines, memory)
         task.release_s, task.bound_s = release_s, bound_s
         task.scales = self.lengths.scales(job)
         return task
 
-    def can_ever_run(self, task: ManagedJob, most: int) -> bool:
+    def can_ever_run(self, task: Job, most: int) -> bool:
         """Return whether a job can run on the machines of its queue when `most` are in service."""
         mapping, width = self._mapping, task.width
         enough = width <= mapping.most_machines(mapping.queue_of(task), most)
         return enough and task.memory / width <= self._fleet.memory_each
 
-    def wait(self, task: ManagedJob) -> None:
+    def wait(self, task: Job) -> None:
         """Let a job wait in its queue."""
         index = self._mapping.queue_of(task)
         self._mapping.queues[index].add(task)
@@ -218,7 +218,7 @@ class JobFlow:
 
     # ends -------------------------------------------------------------------------------------------------------
 
-    def ended(self, job: Job, stopped: bool) -> None:
+    def ended(self, job: BatsimJob, stopped: bool) -> None:
         """End a run: the job is done, goes on elsewhere, or waits again."""
         task, killed = self._lifecycle.ended(job)
         if killed and not stopped:
@@ -232,15 +232,15 @@ class JobFlow:
         self.freed = True
         self._done(task, job.job_state is _GOOD)
 
-    def _again(self, task: ManagedJob) -> None:
+    def _again(self, task: Job) -> None:
         """Submit a job whose run was killed again, with the rest of it, or let it be lost."""
         victims = self._victims
-        following = victims.next_of(task.job)
+        following = victims.next_of(task.attempt)
         if following is None:
             self._done(task, False)
             return
-        task.job = victims.again(task.job, following)
-        self._lifecycle.states[task.job.id] = task
+        task.attempt = victims.again(task.attempt, following)
+        self._lifecycle.jobs[task.attempt.id] = task
         if task.moving:
             return
         task.left_s = following.run_s if following.saved_s > 0.0 else task.length_s
@@ -249,7 +249,7 @@ class JobFlow:
         else:
             self.reject([task], ())
 
-    def _done(self, task: ManagedJob, success: bool) -> None:
+    def _done(self, task: Job, success: bool) -> None:
         self._lifecycle.live -= 1
         if success and self._run_times is not None:
             self._run_times.learn(task.name)
@@ -260,22 +260,22 @@ class JobFlow:
         elif others:
             self.reject([], others)
 
-    def reject(self, unfit: list[ManagedJob], orphans: Sequence[ManagedJob], why: str = UNFIT) -> None:
+    def reject(self, unfit: list[Job], orphans: Sequence[Job], why: str = UNFIT) -> None:
         """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
         never = {task.number for task in unfit}
         todo = deque([*unfit, *orphans])
-        refused: list[ManagedJob] = []
+        refused: list[Job] = []
         while todo:
             task = todo.popleft()
             if task.refused:
                 continue
             task.refused = True
             refused.append(task)
-            del self._lifecycle.states[task.job.id]
+            del self._lifecycle.jobs[task.attempt.id]
             todo.extend(self.dependencies.ended(task, False))
         self._lifecycle.live -= len(refused)
         for task in refused:
-            self._lifecycle.reject([task.job], why if task.number in never else ORPHANS)
+            self._lifecycle.reject([task.attempt], why if task.number in never else ORPHANS)
 
     # starts -----------------------------------------------------------------------------------------------------
 
@@ -287,13 +287,13 @@ class JobFlow:
             queue.fill(self._fleet, now_s, where, self._starts, self.freed)
         self.freed = False
 
-    def _start(self, task: ManagedJob, places: Places) -> None:
+    def _start(self, task: Job, places: Places) -> None:
         if self._preemptions is not None:
             self._preemptions.leave(task)
         task.start_s = self._now_s
         self._fleet.add(task, places, self._now_s)
         self.execute(task)
 
-    def _execute(self, task: ManagedJob) -> None:
+    def _execute(self, task: Job) -> None:
         """Start a job on the machines that the fleet has for it."""
         self._lifecycle.execute(task, self._hosts.take(task, self._fleet))

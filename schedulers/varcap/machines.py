@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from batwatt.model.series import Series
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.job import ManagedJob, Places
-from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.job import BatsimJob, Job, Places
 from batwatt.scheduling.registry import register
 
 Knowledge = Literal["none", "class", "exact"]
@@ -53,7 +52,7 @@ class MappingPolicy:
         self.queues = [site.make_queue()]
         self.ranges = [Range(0, site.machines)]
 
-    def queue_of(self, task: ManagedJob) -> int:
+    def queue_of(self, task: Job) -> int:
         """Return the index of the queue in which a task waits."""
         return 0
 
@@ -93,7 +92,7 @@ class LongShort(MappingPolicy):
         self.queues = [site.make_queue(), site.make_queue()]
         self.ranges = [Range(0, self.stable), Range(0, site.machines, upwards=False)]
 
-    def queue_of(self, task: ManagedJob) -> int:
+    def queue_of(self, task: Job) -> int:
         """See `MappingPolicy`."""
         return 0 if task.long else 1
 
@@ -140,14 +139,14 @@ class Termination(ABC):
     idle_first = True
     """True if machines without a task leave before any other."""
 
-    loss_s: Callable[[Job, float], float]
+    loss_s: Callable[[BatsimJob, float], float]
     """Loss in s of a job that is killed, by the s that it has run; set before the first decision."""
 
     def begin(self, rng: np.random.Generator, foresight: bool) -> None:  # noqa: B027  (most need neither)
         """Take, before the first decision, the generator of the scheduler's seed, and whether changes are known."""
 
     @abstractmethod
-    def figure(self, task: ManagedJob, now_s: float) -> float:
+    def figure(self, task: Job, now_s: float) -> float:
         """Return the figure of a task: that with the least is terminated first, where single tasks are chosen."""
 
     @abstractmethod
@@ -159,7 +158,7 @@ class Termination(ABC):
 class LeastSafe(Termination):
     """The least safe machine."""
 
-    def figure(self, task: ManagedJob, now_s: float) -> float:
+    def figure(self, task: Job, now_s: float) -> float:
         """See `Termination`."""
         return -float(task.places.max())
 
@@ -180,7 +179,7 @@ class Random(Termination):
         self._rng = rng
         self.idle_first = foresight
 
-    def figure(self, task: ManagedJob, now_s: float) -> float:
+    def figure(self, task: Job, now_s: float) -> float:
         """See `Termination`."""
         return float(self._rng.random())
 
@@ -193,10 +192,10 @@ class LeastSum(Termination):
     """The machine with the least sum of a figure of its tasks, which subclasses give; the least safe of equals."""
 
     @abstractmethod
-    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
+    def exact_figure(self, task: Job, now_s: float) -> float:
         """Return the figure of a task, before it is rounded."""
 
-    def figure(self, task: ManagedJob, now_s: float) -> float:
+    def figure(self, task: Job, now_s: float) -> float:
         """See `Termination`."""
         # times differ by rounding
         return round(self.exact_figure(task, now_s), 6)
@@ -215,7 +214,7 @@ class LeastSum(Termination):
 class LeastWastedWork(LeastSum):
     """LWW: least cores x time run (in core seconds)."""
 
-    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
+    def exact_figure(self, task: Job, now_s: float) -> float:
         """See `LeastSum`."""
         return task.work(now_s)
 
@@ -227,16 +226,16 @@ class LeastLoss(LeastSum):
     LWW if nothing is saved of a job.
     """
 
-    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
+    def exact_figure(self, task: Job, now_s: float) -> float:
         """See `LeastSum`."""
-        return task.hosts * self.loss_s(task.job, task.ran_s(now_s))
+        return task.hosts * self.loss_s(task.attempt, task.ran_s(now_s))
 
 
 @register("termination", "lfd")
 class LeastFractionDone(LeastSum):
     """LFD: least time run / run time, the user's estimate of it where there is one."""
 
-    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
+    def exact_figure(self, task: Job, now_s: float) -> float:
         """See `LeastSum`."""
         return task.done_s(now_s) / task.estimate_s
 
@@ -248,16 +247,14 @@ def leaving(fleet: Fleet, count: int) -> Places:
     return serving[order][:count]
 
 
-def move(
-    fleet: Fleet, displaced: Iterable[ManagedJob], now_s: float, termination: Termination
-) -> tuple[list[ManagedJob], list[ManagedJob]]:
+def move(fleet: Fleet, displaced: Iterable[Job], now_s: float, termination: Termination) -> tuple[list[Job], list[Job]]:
     """Move the tasks whose machines have left the service; return those moved, from now on, and those killed.
 
     The tasks with the most work done come first. Where there is no room, the running task that the termination puts
     first (least wasted work in the text) is killed, again and again.
     """
-    moved: list[ManagedJob] = []
-    killed: list[ManagedJob] = []
+    moved: list[Job] = []
+    killed: list[Job] = []
     # times differ by rounding
     queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
     tasks = sorted(fleet.tasks.values(), key=lambda task: task.number)

@@ -15,8 +15,7 @@ from typing import ClassVar
 
 from batwatt.schedulers.varcap.queues import Bucket, Range, reservation
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.job import ManagedJob
-from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.queue import Ages
 from batwatt.scheduling.registry import register
 
@@ -37,11 +36,11 @@ class Preemption(ABC):
     name: ClassVar[str] = ""
 
     @abstractmethod
-    def gain(self, task: ManagedJob, sooner_s: float) -> float:
+    def gain(self, task: Job, sooner_s: float) -> float:
         """Return the gain of a waiting job that starts `sooner_s` s sooner."""
 
     @abstractmethod
-    def cost(self, task: ManagedJob, victim: ManagedJob, lost_s: float) -> float:
+    def cost(self, task: Job, victim: Job, lost_s: float) -> float:
         """Return the cost of stopping a job for another, with `lost_s` s to do again; infinite: it may not be stopped.
 
         More to do again costs no less.
@@ -59,11 +58,11 @@ class ForSlowdown(Preemption):
             raise ValueError(f"most must be a whole number >= 0, got {most!r}")
         self._factor, self._most = float(factor), most
 
-    def gain(self, task: ManagedJob, sooner_s: float) -> float:
+    def gain(self, task: Job, sooner_s: float) -> float:
         """Return the time / run time."""
         return sooner_s / task.estimate_s
 
-    def cost(self, task: ManagedJob, victim: ManagedJob, lost_s: float) -> float:
+    def cost(self, task: Job, victim: Job, lost_s: float) -> float:
         """Return factor x (run time of the other + time lost) / run time."""
         if victim.preempted >= self._most:
             return math.inf
@@ -74,12 +73,12 @@ class ForSlowdown(Preemption):
 class Notice:
     """A preemption to come: the task that starts at `due_s`, its queue, its victims with the starts of their runs."""
 
-    task: ManagedJob
+    task: Job
     queue: int
     due_s: float
-    victims: tuple[tuple[ManagedJob, float], ...]
+    victims: tuple[tuple[Job, float], ...]
 
-    def running(self, fleet: Fleet) -> list[ManagedJob]:
+    def running(self, fleet: Fleet) -> list[Job]:
         """Return the victims whose run has not ended meanwhile."""
         return [task for task, start_s in self.victims if task.number in fleet.tasks and task.start_s == start_s]
 
@@ -90,7 +89,9 @@ class Preemptions:
     Jobs that are aged by `ages` are stopped for no other.
     """
 
-    def __init__(self, rule: Preemption, notice_s: float, loss_s: Callable[[Job, float], float], ages: Ages) -> None:
+    def __init__(
+        self, rule: Preemption, notice_s: float, loss_s: Callable[[BatsimJob, float], float], ages: Ages
+    ) -> None:
         self._rule = rule
         self._ages = ages
         self._notice_s = max(notice_s, LEAST_NOTICE_S)
@@ -98,12 +99,12 @@ class Preemptions:
         self._waiting: dict[int, Shape] = {}
         self._lengths: dict[Shape, Bucket] = {}
         """(estimate, number, task) of the waiting tasks of each shape."""
-        self._fresh: dict[int, ManagedJob] = {}
+        self._fresh: dict[int, Job] = {}
         """Tasks that have begun to wait since the last announcement."""
         self._fleet_then: object = None
         self.notices: list[Notice] = []
 
-    def wait(self, task: ManagedJob, queue: int) -> None:
+    def wait(self, task: Job, queue: int) -> None:
         """Add a task that waits in a queue."""
         shape = (task.machines, task.hosts, task.memory, queue)
         self._waiting[task.number] = shape
@@ -112,7 +113,7 @@ class Preemptions:
         self._lengths[shape].add((task.estimate_s, task.number, task))
         self._fresh[task.number] = task
 
-    def leave(self, task: ManagedJob) -> None:
+    def leave(self, task: Job) -> None:
         """Remove a task that waits no more."""
         shape = self._waiting.pop(task.number)
         bucket = self._lengths[shape]
@@ -163,7 +164,7 @@ class Preemptions:
             if most <= min((rule.cost(task, other, 0.0) for other in running), default=math.inf):
                 return  # nor is it for a longer one
             lost_s = lost_s or {
-                other.number: self._loss_s(other.job, min(other.ran_s(stop_s), other.left_s)) for other in running
+                other.number: self._loss_s(other.attempt, min(other.ran_s(stop_s), other.left_s)) for other in running
             }
             costs = {other.number: rule.cost(task, other, lost_s[other.number]) for other in running}
             if most <= min(costs.values()):
@@ -182,7 +183,7 @@ class Preemptions:
                 running = [other for other in running if other.number not in stopped]
                 spare += sum(_cores(fleet, victim) for victim in victims) - _cores(fleet, task)
 
-    def _to_weigh(self, fleet: Fleet, refused: set[Shape]) -> Iterator[tuple[ManagedJob, Shape]]:
+    def _to_weigh(self, fleet: Fleet, refused: set[Shape]) -> Iterator[tuple[Job, Shape]]:
         """Return the waiting tasks for which it may pay now, of shapes that are not refused, the shortest first.
 
         While nothing starts or ends a wait only gets shorter and no loss gets less: none pays that did not before.
@@ -206,8 +207,8 @@ class Preemptions:
 
     @staticmethod
     def _walk(
-        shape: Shape, blocks: list[list[tuple[float, int, ManagedJob]]], refused: set[Shape]
-    ) -> Iterator[tuple[float, int, ManagedJob, Shape]]:
+        shape: Shape, blocks: list[list[tuple[float, int, Job]]], refused: set[Shape]
+    ) -> Iterator[tuple[float, int, Job, Shape]]:
         """Yield the tasks of a shape, the shortest first, until it is refused."""
         for block in blocks:
             for entry in block:
@@ -216,7 +217,7 @@ class Preemptions:
                 yield (*entry, shape)
 
 
-def _cores(fleet: Fleet, task: ManagedJob) -> int:
+def _cores(fleet: Fleet, task: Job) -> int:
     return fleet.cores * task.machines or task.hosts
 
 
@@ -227,7 +228,7 @@ class Occupied:
         self._fleet = fleet
         self._groups: dict[tuple[int, int], tuple[int, dict[tuple[int, ...], int]]] = {}
 
-    def cheapest(self, task: ManagedJob, where: Range, costs: Costs) -> list[ManagedJob]:
+    def cheapest(self, task: Job, where: Range, costs: Costs) -> list[Job]:
         """Return running tasks whose stop makes room for another at little cost; none if none do, or it has room."""
         fleet = self._fleet
         if not task.machines:
@@ -251,7 +252,7 @@ class Occupied:
             self._groups[key] = int(fleet.whole[serving].sum()), groups
         return self._groups[key]
 
-    def _on_one(self, task: ManagedJob, machine: int, costs: Costs) -> tuple[float, int, list[ManagedJob]]:
+    def _on_one(self, task: Job, machine: int, costs: Costs) -> tuple[float, int, list[Job]]:
         """Return (cost, machine, tasks) of those that make room there: few, or all if it takes all their memory."""
         fleet = self._fleet
         on = fleet.on(machine)
@@ -266,7 +267,7 @@ class Occupied:
         return math.inf, machine, []
 
 
-def _held(fleet: Fleet, task: ManagedJob) -> int:
+def _held(fleet: Fleet, task: Job) -> int:
     """Return the cores that a task has on each of its machines."""
     return fleet.cores if task.machines else task.hosts
 

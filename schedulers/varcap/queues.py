@@ -17,13 +17,13 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.job import ManagedJob, Places
+from batwatt.scheduling.job import Job, Places
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.queue import Ages, Boxes, Room, backfill
 from batwatt.units import LAG_S
 
-Start = Callable[[ManagedJob, Places], None]
-Key = Callable[[ManagedJob], float]
+Start = Callable[[Job, Places], None]
+Key = Callable[[Job], float]
 _ALONE: Final = 1e9
 """Offset by which the need of a task that has machines to itself is above that of any other."""
 
@@ -63,7 +63,7 @@ class FleetRoom(Room):
 
     def take(self, job: Any) -> bool:
         """See `Room`."""
-        task: ManagedJob = job
+        task: Job = job
         fleet, where, now_s, reserved = self.fleet, self.where, self.now_s, self._reserved
         need = need_of(task)
         if need > self._free:
@@ -113,7 +113,7 @@ def _free(fleet: Fleet, where: Range) -> float:
     return _ALONE + float(whole) if whole else float(fleet.most_free(where.low, where.high))
 
 
-def need_of(task: ManagedJob) -> float:
+def need_of(task: Job) -> float:
     """Return the cores of a task on a shared machine; of one that shares none more than these, plus its machines."""
     return _ALONE + float(task.machines) if task.machines else float(task.hosts)
 
@@ -126,19 +126,19 @@ class WaitingQueue(ABC):
     ages: Ages
 
     @abstractmethod
-    def add(self, task: ManagedJob) -> None:
+    def add(self, task: Job) -> None:
         """Let a task wait (again)."""
 
     @abstractmethod
-    def remove(self, task: ManagedJob) -> None:
+    def remove(self, task: Job) -> None:
         """Remove a task that waits no more."""
 
     @abstractmethod
-    def tasks(self) -> Iterator[ManagedJob]:
+    def tasks(self) -> Iterator[Job]:
         """Return all tasks that wait."""
 
     @abstractmethod
-    def drop(self, unwanted: Callable[[ManagedJob], bool]) -> list[ManagedJob]:
+    def drop(self, unwanted: Callable[[Job], bool]) -> list[Job]:
         """Take out the tasks that are unwanted, in the order of their arrival."""
 
     @abstractmethod
@@ -146,7 +146,7 @@ class WaitingQueue(ABC):
         """Return whether a pass could start a task; `freed`: more than arrivals may have changed since the last."""
 
     @abstractmethod
-    def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
+    def candidates(self, room: FleetRoom) -> Iterator[Job]:
         """Return the tasks that a pass tries, in order; those that start are removed meanwhile."""
 
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
@@ -204,9 +204,9 @@ class BucketQueue(WaitingQueue):
         self._sign = 1.0
         # by `need_of`
         self._waiting: dict[float, Bucket] = {}
-        self._fresh: list[ManagedJob] = []
+        self._fresh: list[Job] = []
 
-    def add(self, task: ManagedJob) -> None:
+    def add(self, task: Job) -> None:
         """See `WaitingQueue`."""
         need = need_of(task)
         bucket = self._waiting.get(need)
@@ -215,20 +215,20 @@ class BucketQueue(WaitingQueue):
         bucket.add(self._entry(task))
         self._fresh.append(task)
 
-    def remove(self, task: ManagedJob) -> None:
+    def remove(self, task: Job) -> None:
         """See `WaitingQueue`."""
         self._waiting[need_of(task)].remove(self._entry(task))
         if task in self._fresh:
             self._fresh.remove(task)
 
-    def tasks(self) -> Iterator[ManagedJob]:
+    def tasks(self) -> Iterator[Job]:
         """See `WaitingQueue`."""
         for bucket in self._waiting.values():
             for block in bucket.blocks:
                 for entry in block:
                     yield entry[3]
 
-    def drop(self, unwanted: Callable[[ManagedJob], bool]) -> list[ManagedJob]:
+    def drop(self, unwanted: Callable[[Job], bool]) -> list[Job]:
         """See `WaitingQueue`."""
         gone = sorted([task for task in self.tasks() if unwanted(task)], key=_number)
         out = {task.number for task in gone}
@@ -254,14 +254,14 @@ class BucketQueue(WaitingQueue):
         """See `WaitingQueue`: tasks that waited before still do if nothing was freed."""
         return freed or len(self._fresh) > 0
 
-    def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
+    def candidates(self, room: FleetRoom) -> Iterator[Job]:
         """See `WaitingQueue`: each bucket is gone through once."""
         fresh, self._fresh = self._fresh, []
         if not room.freed:
             return iter([entry[3] for entry in sorted([self._entry(task) for task in fresh])])
         return self._merged(room)
 
-    def _merged(self, room: FleetRoom) -> Iterator[ManagedJob]:
+    def _merged(self, room: FleetRoom) -> Iterator[Job]:
         limits = room.limits
         heads: list[Any] = []
         for need, bucket in self._waiting.items():
@@ -276,7 +276,7 @@ class BucketQueue(WaitingQueue):
                 heappop(heads)
                 continue
             first: Entry = heads[0][0]
-            task: ManagedJob = first[3]
+            task: Job = first[3]
             yield task
             if cursor.entry() is first:
                 cursor.refused = True
@@ -288,12 +288,12 @@ class BucketQueue(WaitingQueue):
             else:
                 heapreplace(heads, (entry, cursor))
 
-    def _entry(self, task: ManagedJob) -> Entry:
+    def _entry(self, task: Job) -> Entry:
         key = self._key
         return (0.0 if key is None else self._sign * key(task), task.submit_s, task.number, task)
 
 
-def _number(task: ManagedJob) -> int:
+def _number(task: Job) -> int:
     return task.number
 
 
@@ -308,26 +308,26 @@ class SortedQueue(WaitingQueue):
         self.ages = Ages(age_limit_s)
         self._boxes: Any = Boxes(order)
         self.rule = rule
-        self._waiting: dict[int, ManagedJob] = {}
+        self._waiting: dict[int, Job] = {}
 
-    def add(self, task: ManagedJob) -> None:
+    def add(self, task: Job) -> None:
         """See `WaitingQueue`."""
         self._waiting[task.number] = task
         self.ages.add(task)
         self._boxes.add(task, (task.submit_s, task.estimate_s, task.width, need_of(task), task.number))
 
-    def tasks(self) -> Iterator[ManagedJob]:
+    def tasks(self) -> Iterator[Job]:
         """See `WaitingQueue`."""
         return iter(self._waiting.values())
 
-    def drop(self, unwanted: Callable[[ManagedJob], bool]) -> list[ManagedJob]:
+    def drop(self, unwanted: Callable[[Job], bool]) -> list[Job]:
         """See `WaitingQueue`."""
         gone = sorted([task for task in self._waiting.values() if unwanted(task)], key=_number)
         for task in gone:
             self.remove(task)
         return gone
 
-    def remove(self, task: ManagedJob) -> None:
+    def remove(self, task: Job) -> None:
         """See `WaitingQueue`."""
         del self._waiting[task.number]
         self.ages.remove(task)
@@ -337,13 +337,13 @@ class SortedQueue(WaitingQueue):
         """See `WaitingQueue`."""
         return len(self._waiting) > 0
 
-    def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
+    def candidates(self, room: FleetRoom) -> Iterator[Job]:
         """See `WaitingQueue`."""
-        tasks: Iterator[ManagedJob] = self._boxes.sorted(room.now_s, room.limits)
+        tasks: Iterator[Job] = self._boxes.sorted(room.now_s, room.limits)
         return tasks
 
 
-def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> tuple[float, Places] | None:
+def reservation(fleet: Fleet, task: Job, now_s: float, where: Range) -> tuple[float, Places] | None:
     """Return the shadow time of a task that does not fit, in s, and its machines then; None if it never fits.
 
     Running tasks end when they are expected to, at once when they are over their bounds.
@@ -366,7 +366,7 @@ def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> t
     fits = not task.machines and fleet.has_room(task.hosts, task.memory, where.low, where.high)
     for index, row in enumerate(running):
         end_s: float = row[0]
-        other: ManagedJob = row[2]
+        other: Job = row[2]
         if other.machines:
             if everywhere:
                 whole += other.machines
@@ -387,7 +387,7 @@ def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> t
 
 
 def _machines_then(
-    fleet: Fleet, task: ManagedJob, where: Range, more: dict[int, tuple[int, float]], ended: list[ManagedJob]
+    fleet: Fleet, task: Job, where: Range, more: dict[int, tuple[int, float]], ended: list[Job]
 ) -> Places:
     """Return the machines that a task gets when some tasks have ended: the first that have room."""
     free, memory = fleet.free.copy(), fleet.memory.copy()

@@ -23,11 +23,11 @@ from batwatt.schedulers.varcap.machines import Knowledge, MappingPolicy, Mapping
 from batwatt.schedulers.varcap.preemption import Preemption, Preemptions
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, SortedQueue, WaitingQueue
 from batwatt.scheduling.backfilling import rule_of
-from batwatt.scheduling.base import AGE, NODES, VICTIM, Job, PartChoice
+from batwatt.scheduling.base import AGE, NODES, VICTIM, PartChoice
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.fleet import CapacityForecast, Fleet, Foresight
-from batwatt.scheduling.job import ManagedJob, Places
+from batwatt.scheduling.job import BatsimJob, Job, Places
 from batwatt.scheduling.orders import Fcfs, First, NodeSelection, Order, Wfp
 from batwatt.scheduling.registry import make, named
 from batwatt.scheduling.victims import Lose, Resubmit, VictimRule, Victims
@@ -99,11 +99,11 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         )
         self.flow.most = self.most_machines()
 
-    def arrived(self, job: Job) -> None:
+    def arrived(self, job: BatsimJob) -> None:
         """Let a job wait, unless it can never run."""
         self.flow.arrive(self.flow.read(job))
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, job: BatsimJob) -> None:
         """End a run: the job is done, goes on elsewhere, or waits again."""
         self.flow.ended(job, self.stopped)
 
@@ -193,7 +193,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self._kill_all(victims, now_s)
             self._leave(leaving)
 
-    def _kill_all(self, victims: list[ManagedJob], now_s: float) -> None:
+    def _kill_all(self, victims: list[Job], now_s: float) -> None:
         """Kill the tasks of a machine."""
         for task in victims:
             self.fleet.remove(task)
@@ -211,14 +211,14 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         for task in moved:
             task.moving = True
             self.flow.to_move.append(task)
-            self.victims.moved(task.job, task.length_s, task.left_s, *spans[task.number])
+            self.victims.moved(task.attempt, task.length_s, task.left_s, *spans[task.number])
         self._decide(killed, spans)
         self.lifecycle.kill(killed + moved)
 
-    def _decide(self, tasks: list[ManagedJob], spans: dict[int, tuple[float, float]]) -> None:
+    def _decide(self, tasks: list[Job], spans: dict[int, tuple[float, float]]) -> None:
         for task in tasks:
             if not task.dying:
-                self.victims.killed(task.job, *spans[task.number])
+                self.victims.killed(task.attempt, *spans[task.number])
 
     def _leave(self, machines: Places) -> None:
         if len(machines):
@@ -296,16 +296,16 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             task.moving = False
         self.flow.to_move.clear()
         for task in waiting:
-            del self.lifecycle.states[task.job.id]
+            del self.lifecycle.jobs[task.attempt.id]
             if len(task.places):
                 self.fleet.remove(task)
-        self.lifecycle.give_up(task.job for task in waiting)
+        self.lifecycle.give_up(task.attempt for task in waiting)
         self.lifecycle.live -= len(waiting)
         for task in running:
-            self.victims.stopped(task.job, self.bs.time() - task.start_s)
+            self.victims.stopped(task.attempt, self.bs.time() - task.start_s)
         self.lifecycle.kill(running)
 
-    def unrunnable(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[BatsimJob], str]:
         """See `CapacityScheduler`."""
         if self.fleet.tasks or self.lifecycle.pending or self.flow.to_move:
             return [], ""
@@ -315,17 +315,17 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             return [], ""
         cyclic = self.flow.dependencies.leave()
         for task in cyclic:
-            del self.lifecycle.states[task.job.id]
+            del self.lifecycle.jobs[task.attempt.id]
         self.lifecycle.live -= len(cyclic)
-        return [task.job for task in cyclic], "waiting for each other in a circle"
+        return [task.attempt for task in cyclic], "waiting for each other in a circle"
 
     def _reject_stuck(self, now_s: float) -> None:
         """Reject the jobs that do not fit on the machines in service, on which nothing runs, and start others."""
         fleet, mapping = self.fleet, self.mapping
-        stuck: list[ManagedJob] = []
+        stuck: list[Job] = []
         for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
 
-            def unfit(task: ManagedJob, where: Range = where) -> bool:
+            def unfit(task: Job, where: Range = where) -> bool:
                 return fleet.place(task, now_s, where.low, where.high, where.upwards, blind=True) is None
 
             stuck += queue.drop(unfit)
@@ -336,11 +336,11 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.flow.freed = True
         self.flow.fill(now_s)
 
-    def waiting(self) -> Iterable[ManagedJob]:
+    def waiting(self) -> Iterable[Job]:
         """See `CapacityScheduler`."""
         return (task for queue in self.mapping.queues for task in queue.tasks())
 
-    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+    def give_up(self, jobs: list[Job], why: str) -> None:
         """See `CapacityScheduler`."""
         numbers = {task.number for task in jobs}
         unfit = [task for queue in self.mapping.queues for task in queue.drop(lambda task: task.number in numbers)]
@@ -351,7 +351,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.flow.freed = True
 
 
-def _spans_of(tasks: Iterable[ManagedJob], now_s: float) -> dict[int, tuple[float, float]]:
+def _spans_of(tasks: Iterable[Job], now_s: float) -> dict[int, tuple[float, float]]:
     """Return by task number how long its run has lasted at a time: at nominal speed, and on its hosts, s."""
     return {task.number: (task.ran_s(now_s), now_s - task.start_s) for task in tasks}
 

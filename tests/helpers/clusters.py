@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from builders import machine
 
-from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.cluster import Cluster
+from batwatt.scheduling.job import Job
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
 
 
-class Job:
+class Attempt:
     def __init__(self, name, hosts, walltime, submit=0.0):
         self.id, self.requested_resources, self.requested_time, self.submit_time = name, hosts, walltime, submit
 
 
 def enqueue(queue, *jobs):
     """Put jobs of pybatsim in a queue, numbered in this order."""
-    rows = [ManagedJob(number, job, plan=Progress()) for number, job in enumerate(jobs, 1 + len(queue))]
+    rows = [Job(number, job) for number, job in enumerate(jobs, 1 + len(queue))]
     for row in rows:
         queue.add(row)
     return rows
@@ -25,10 +25,10 @@ def enqueue(queue, *jobs):
 
 def run_now(cluster, name, mask, start_s, walltime_s, work_flops=0.0):
     """Start a job on the hosts of a mask at a time."""
-    job = ManagedJob(1 + len(cluster.running), Job(name, mask.bit_count(), walltime_s), plan=Progress())
+    job = Job(1 + len(cluster.running), Attempt(name, mask.bit_count(), walltime_s))
     cluster.now_s = start_s
     cluster.start(job, mask)
-    job.plan.work_flops = work_flops
+    job.work_flops = work_flops
 
 
 def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
@@ -44,5 +44,5 @@ def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
             cluster.asleep |= 1 << host
         cluster.pstate[host] = state
     for run in cluster.running.values():
-        run.plan.speed_flops = cluster.slowest(run.mask)
+        run.speed_flops = cluster.slowest(run.mask)
     return cluster

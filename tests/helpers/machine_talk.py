@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 from by_hand import options_of
 
-from batwatt.schedulers.riskaware.planners import MachinePlan, MachinePlanner, Targets, TargetSettings
-from batwatt.scheduling.job import ManagedJob
+from batwatt.schedulers.riskaware.planners import MachinePlanner, RiskawareState, Targets, TargetSettings
+from batwatt.scheduling.job import Job
 
 
-def machine_job(number: int, release_s: float, length_s: float, run_s: float, cores: int) -> ManagedJob:
+def machine_job(number: int, release_s: float, length_s: float, run_s: float, cores: int) -> Job:
     """A job as planners of machines see it."""
     job = SimpleNamespace(id=f"w0!{number}", submit_time=release_s, requested_resources=cores, requested_time=None)
-    return ManagedJob(number, job, length_s, run_s, plan=MachinePlan(release_s))
+    return Job(number, job, length_s, run_s, state=RiskawareState(release_s))
 
 
 class Talk:
@@ -24,7 +24,7 @@ class Talk:
     def __init__(self, planner: MachinePlanner) -> None:
         self.planner = planner
         self.names: list[str] = []
-        self.jobs: dict[str, ManagedJob] = {}
+        self.jobs: dict[str, Job] = {}
 
     def at(self, time_s: float, *jobs: str, alive: int | None = None) -> str:
         """Go on to a time; jobs are `name length cores [release [run]]`."""

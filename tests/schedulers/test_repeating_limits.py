@@ -11,7 +11,7 @@ from builders import machine
 import batwatt as bw
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -174,16 +174,16 @@ class OneByOne(CapacityScheduler[MachineOptions]):
             self.step()
 
     def apply(self):
-        if self.jobs and not self.lifecycle.states and self.machines_alive():
+        if self.jobs and not self.lifecycle.jobs and self.machines_alive():
             job = self.jobs.pop(0)
-            state = self.lifecycle.states[job.id] = ManagedJob(0, job)
+            state = self.lifecycle.jobs[job.id] = Job(0, job)
             self.lifecycle.execute(state, 1)
 
     def stop(self):
         self.lifecycle.give_up(self.jobs)
 
     def unrunnable(self):
-        if self.lifecycle.states:
+        if self.lifecycle.jobs:
             return [], ""
         jobs, self.jobs = self.jobs, []
         self.lifecycle.live -= len(jobs)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 
 
 @examples(200)
@@ -24,7 +24,7 @@ def test_the_first_machine_with_room(rng, machines, upwards):
     job = SimpleNamespace(id="a", submit_time=0.0, requested_resources=int(rng.integers(1, 5)), requested_time=None)
     order = range(low, high) if upwards else range(high - 1, low - 1, -1)
     for alone in (0, 1, 3):
-        task = ManagedJob(0, job, 9.0, 9.0, 9.0, 9.0, machines=alone, memory=float(rng.uniform(0.0, 3.0)))
+        task = Job(0, job, 9.0, 9.0, 9.0, 9.0, machines=alone, memory=float(rng.uniform(0.0, 3.0)))
         room = fleet.usable & (fleet.free >= job.requested_resources) & (fleet.memory >= task.memory)
         expected = [m for m in order if (fleet.whole if alone else room)[m]][: task.width]
         places = fleet.place(task, 0.0, low, high, upwards)

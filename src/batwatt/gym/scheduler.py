@@ -17,9 +17,9 @@ from batwatt.model.platform import NOISE_W, Host, Platform
 from batwatt.model.record import NULL_RUNTIME_S, JobRows
 from batwatt.model.series import Series, combined
 from batwatt.results.slowdowns import BOUND_S
-from batwatt.scheduling.base import Job, Scheduler, SchedulerOptions
-from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.job import JobLengths, ManagedJob, request_s
+from batwatt.scheduling.base import Scheduler, SchedulerOptions
+from batwatt.scheduling.cluster import Cluster
+from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.victims import Resubmit, Victims
@@ -234,20 +234,20 @@ class Visible:
 
     def __init__(self, places: int) -> None:
         self.places = places
-        self.rows: list[ManagedJob] = []
+        self.rows: list[Job] = []
         self._figures = np.repeat(_NO_JOB[:, None], places, axis=1)
         self.needs, self.hosts, self.walltime_s, self.lasting_s, self.submit_s, self.present = self._figures
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, job: ManagedJob) -> None:
+    def add(self, job: Job) -> None:
         """Put a job at the end."""
         self.rows.append(job)
         if len(self.rows) <= self.places:
             self._show(len(self.rows) - 1)
 
-    def take(self, place: int) -> ManagedJob:
+    def take(self, place: int) -> Job:
         """Take a visible job out; those behind it move up."""
         last = min(len(self.rows), self.places) - 1
         job = self.rows.pop(place)
@@ -298,25 +298,25 @@ class Tally:
         """Sums over the jobs that have ended."""
         self.last_end_s = self.useful_core_s = 0.0
 
-    def queued(self, job: ManagedJob) -> None:
+    def queued(self, job: Job) -> None:
         """Count a job as waiting."""
         self.waiting += 1
         self.waiting_since_s += job.submit_s
 
-    def started(self, job: ManagedJob) -> None:
+    def started(self, job: Job) -> None:
         """Count the wait of a job that starts out of the queue."""
         self.waiting -= 1
         self.waiting_since_s -= job.submit_s
         self.waited_s += job.start_s - job.submit_s
 
-    def killed(self, job: ManagedJob) -> None:
+    def killed(self, job: Job) -> None:
         """Take back the wait of a job that the scheduler killed."""
         self.waited_s -= job.start_s - job.submit_s
 
-    def ended(self, job: ManagedJob, end_s: float, completed: bool) -> None:
+    def ended(self, job: Job, end_s: float, completed: bool) -> None:
         """Add a job that ended by itself, with its times as the files have them (`JobRows.times`)."""
         rows = self._rows
-        self._row = row = rows.ids.index(job.job.id, self._row)
+        self._row = row = rows.ids.index(job.attempt.id, self._row)
         ran_s = rows.ended[row] - rows.started[row]
         if ran_s <= 0.0:
             ran_s, end_s = NULL_RUNTIME_S, microseconds(end_s + NULL_RUNTIME_S)
@@ -328,7 +328,7 @@ class Tally:
             self.useful_core_s += (end_s - job.start_s) * job.hosts
 
 
-_GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
+_GOOD: Final[Any] = BatsimJob.State.COMPLETED_SUCCESSFULLY
 
 
 class AgentScheduler(Scheduler[SchedulerOptions]):
@@ -369,14 +369,14 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
     # observations and actions ---------------------------------------------------------------------------------------
 
     @property
-    def running(self) -> Mapping[str, ManagedJob]:
+    def running(self) -> Mapping[str, Job]:
         """The running jobs by the id of the attempt, in the order in which they started."""
-        return self.lifecycle.states
+        return self.lifecycle.jobs
 
     @property
     def to_come(self) -> bool:
         """True if an end or a submission of a job, or a change of the limit is to come."""
-        return bool(self.lifecycle.states) or self._unseen > 0 or self.limits.next_s < math.inf
+        return bool(self.lifecycle.jobs) or self._unseen > 0 or self.limits.next_s < math.inf
 
     @property
     def can_wait(self) -> bool:
@@ -398,8 +398,8 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         job = self.queue.take(place)
         self.cluster.now_s = self.bs.time()
         self.waiting_hosts -= job.hosts
-        self.lifecycle.states[job.job.id] = job
-        job.estimate_s, job.plan = job.request_s, Progress()
+        self.lifecycle.jobs[job.attempt.id] = job
+        job.estimate_s = job.request_s
         self.cluster.start(job, hostset.lowest(self.cluster.free, job.hosts))
         self.tally.started(job)
         self.lifecycle.execute(job, job.mask)
@@ -466,24 +466,24 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         self.lifecycle.wake_at(self.limits.next_s, self.bs.time())
         self.lifecycle.wake_at(self._next_tick_s, self.bs.time())
 
-    def onJobSubmission(self, job: Job) -> None:
+    def onJobSubmission(self, attempt: BatsimJob) -> None:
         """Let a job of the workload wait; reject it if the limits are too low for it in the end."""
-        if self.lifecycle.acknowledged(job):
+        if self.lifecycle.acknowledged(attempt):
             return
         self._unseen -= 1
         self._changed = True
         hosts = self.bs.nb_compute_resources
-        if job.requested_resources <= self.limits.most:
+        if attempt.requested_resources <= self.limits.most:
             self.lifecycle.live += 1
-            state = ManagedJob(self._jobs - self._unseen, job)
-            state.request_s = request_s(job.requested_time, job.json_dict, job.id)
-            self._wait(state)
+            job = Job(self._jobs - self._unseen, attempt)
+            job.request_s = request_s(attempt.requested_time, attempt.json_dict, attempt.id)
+            self._wait(job)
         else:
             wide = f"wider than the platform of {hosts} hosts"
-            why = wide if job.requested_resources > hosts else "too wide for the limits"
-            self.lifecycle.refuse([job], why)
+            why = wide if attempt.requested_resources > hosts else "too wide for the limits"
+            self.lifecycle.refuse([attempt], why)
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, job: BatsimJob) -> None:
         """End an attempt: the job is over, or waits again."""
         managed, killed = self.lifecycle.ended(job)
         self.control.idle(managed.mask)
@@ -499,7 +499,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
             self.lifecycle.live -= 1
             return
         requested_s = managed.request_s
-        managed.job = self._victims.again(job, following)
+        managed.attempt = self._victims.again(job, following)
         managed.renew()
         # it begins from zero
         managed.request_s = requested_s
@@ -537,7 +537,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
             self.waiting_hosts -= job.hosts
         self.lifecycle.live -= len(stalled)
         if stalled:
-            self.lifecycle.refuse([job.job for job in stalled], why)
+            self.lifecycle.refuse([job.attempt for job in stalled], why)
         self.finished = not (self._unseen or self.lifecycle.live)
         if self._every_s < math.inf and not self.finished:
             changed = self._tick(self.bs.time()) or changed
@@ -556,19 +556,19 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         while limits.next_s <= now_s + REPORTED_S:
             limits.step()
         busy = self.cluster.busy
-        excess: list[ManagedJob] = []
-        for job in reversed(self.lifecycle.states.values()):
+        excess: list[Job] = []
+        for job in reversed(self.lifecycle.jobs.values()):
             if not self._exceeded(busy):
                 break
             busy ^= job.mask
             excess.insert(0, job)
         for job in excess:
             if not job.dying:
-                self._victims.killed(job.job, now_s - job.start_s, now_s - job.start_s)
+                self._victims.killed(job.attempt, now_s - job.start_s, now_s - job.start_s)
         self.lifecycle.kill(excess)
         self.lifecycle.wake_at(limits.next_s, now_s)
 
-    def _wait(self, job: ManagedJob) -> None:
+    def _wait(self, job: Job) -> None:
         """Put a job at the end of the queue."""
         self._changed = True
         self.queue.add(job)

@@ -8,8 +8,8 @@ from batwatt.scheduling.base import Scheduler as Scheduler
 from batwatt.scheduling.base import SchedulerOptions as SchedulerOptions
 from batwatt.scheduling.capacity import CapacityScheduler as CapacityScheduler
 from batwatt.scheduling.capacity import MachineOptions as MachineOptions
-from batwatt.scheduling.cluster import Start as Start
-from batwatt.scheduling.job import ManagedJob as ManagedJob
+from batwatt.scheduling.job import BatsimJob as BatsimJob
+from batwatt.scheduling.job import Job as Job
 from batwatt.scheduling.orders import NodeSelection as NodeSelection
 from batwatt.scheduling.orders import Order as Order
 from batwatt.scheduling.power import PowerScheduler as PowerScheduler

@@ -3,7 +3,8 @@ docs/explanation/varcap.md).
 
 The rule is `blocked`: the effect of a job that does not fit on those behind it. Node selection chooses the hosts of a
 job. A backfilling that places jobs itself, on a cluster of servers that jobs do not share, sees the cluster and
-its queue and returns starts; it changes nothing. Asleep, switching, draining and unavailable hosts are not free there.
+its queue and returns pairs (job, mask of hosts) to start; it changes nothing. Asleep, switching, draining and
+unavailable hosts are not free there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from abc import ABC
 from typing import ClassVar, Literal
 
 from batwatt.errors import InputError
-from batwatt.scheduling.cluster import Cluster, HostsPass, Start
+from batwatt.scheduling.cluster import Cluster, HostsPass
+from batwatt.scheduling.job import Job
 from batwatt.scheduling.registry import make, register
 
 
@@ -27,8 +29,8 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     None: `place` decides, and only on a cluster of servers that jobs do not share.
     """
 
-    def place(self, cluster: Cluster) -> list[Start]:
-        """Return the jobs to start now, in order, with disjoint sets of free hosts."""
+    def place(self, cluster: Cluster) -> list[tuple[Job, int]]:
+        """Return the jobs to start now, in order, with the masks of their hosts: free ones, disjoint."""
         return HostsPass().place(cluster, self.blocked or "stop")
 
 
@@ -66,7 +68,7 @@ class EasyBackfilling(Backfilling):
         # copies share it, which is no harm: it remembers the very job that waited first
         self._pass = HostsPass()
 
-    def place(self, cluster: Cluster) -> list[Start]:
+    def place(self, cluster: Cluster) -> list[tuple[Job, int]]:
         """Return heads that fit, then backfilled jobs, in order of the queue."""
         return self._pass.place(cluster, self.blocked)
 

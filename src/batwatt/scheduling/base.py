@@ -21,8 +21,8 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal import Clock, SignalIntegral
 from batwatt.scheduling.cluster import Transitions, named
-from batwatt.scheduling.job import ManagedJob
-from batwatt.scheduling.lifecycle import Job, JobLifecycle
+from batwatt.scheduling.job import BatsimJob, Job
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import KINDS, make
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
 from batwatt.units import number_text
@@ -182,8 +182,6 @@ def bounds_of(field: FieldInfo) -> str:
     return f" {' and '.join(bounds)}" if bounds else ""
 
 
-__all__ = ["Job", "Scheduler"]
-
 Settings = TypeVar("Settings", bound=SchedulerOptions)
 
 
@@ -282,7 +280,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         away = self.transitions.away and not self.bs.no_more_external_events
         return bool(self.transitions.pending or away)
 
-    def stalled(self, limit: Series | None, waiting: Iterable[ManagedJob]) -> tuple[list[ManagedJob], str]:
+    def stalled(self, limit: Series | None, waiting: Iterable[Job]) -> tuple[list[Job], str]:
         """Return the waiting jobs to reject after a whole period of a limit in vain, and the reason."""
         if limit is None or not self.lifecycle.in_vain(limit, 0.0):
             return [], ""
@@ -337,7 +335,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
             text = "%d of %d jobs request no run time: %s (docs/explanation/run-times.md)"
             self.logger.warning(text, jobs - requests, jobs, effect)
 
-    def onJobsKilled(self, jobs: list[Job]) -> None:
+    def onJobsKilled(self, jobs: list[BatsimJob]) -> None:
         """Forget killed jobs, whose completion was reported before."""
         self.lifecycle.killed(jobs)
 

@@ -18,9 +18,9 @@ from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import MachinePower, Platform, least_of
 from batwatt.model.series import MACHINES, Series, checked_capacity
-from batwatt.scheduling.base import LIMIT, Job, Scheduler, SchedulerOptions
+from batwatt.scheduling.base import LIMIT, Scheduler, SchedulerOptions
 from batwatt.scheduling.fleet import Fleet, Hosts
-from batwatt.scheduling.job import JobLengths, ManagedJob
+from batwatt.scheduling.job import BatsimJob, Job, JobLengths
 
 
 class MachineOptions(SchedulerOptions):
@@ -74,7 +74,7 @@ class CapacityScheduler(Scheduler[Settings]):
         return True
 
     @abstractmethod
-    def arrived(self, job: Job) -> None:
+    def arrived(self, job: BatsimJob) -> None:
         """Take in a job of the workload that is submitted."""
 
     @abstractmethod
@@ -89,16 +89,16 @@ class CapacityScheduler(Scheduler[Settings]):
     def stop(self) -> None:
         """End the window: kill running jobs, reject waiting ones."""
 
-    def waiting(self) -> Iterable[ManagedJob]:
+    def waiting(self) -> Iterable[Job]:
         """Return the jobs that wait, of which `give_up` may reject some; none by default."""
         return ()
 
-    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+    def give_up(self, jobs: list[Job], why: str) -> None:
         """Reject jobs that wait, and those that depend on them."""
         raise NotImplementedError(f"{type(self).__name__} has `waiting` and no `give_up`")
 
     @abstractmethod
-    def unrunnable(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[BatsimJob], str]:
         """Forget and return the jobs that wait for ever if neither a step nor a job is to come, and the reason."""
 
     def finished(self) -> bool:
@@ -122,7 +122,7 @@ class CapacityScheduler(Scheduler[Settings]):
         if self.run_times is not None:
             self.run_times.lengths = self.lengths
 
-    def onJobSubmission(self, job: Job) -> None:
+    def onJobSubmission(self, job: BatsimJob) -> None:
         """Take in a job of the workload, or note the acknowledgement of one of our own."""
         if self.lifecycle.acknowledged(job):
             return

@@ -7,11 +7,10 @@ from operator import attrgetter
 from typing import Any, Final, final
 
 import numpy as np
-from mypy_extensions import mypyc_attr
 
 from batwatt.model import hostset
 from batwatt.model.platform import Host, Platform
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.orders import Nodes, NodeSelection
 from batwatt.scheduling.queue import Ends, Queue, Room, backfill
@@ -123,43 +122,6 @@ def named(mask: int) -> str:
     return f"host {text} is" if mask.bit_count() == 1 else f"hosts {text} are"
 
 
-@final
-class Start:
-    """Start a job on the hosts of a mask."""
-
-    __slots__ = ("job", "mask")
-
-    def __init__(self, job: ManagedJob, mask: int) -> None:
-        self.job = job
-        self.mask = mask
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Progress:
-    """Progress of a job on its hosts: the `plan` of a job whose hosts change their speeds.
-
-    `work_flops` is the estimated work per host, `done_flops` what its slowest host had executed of the present run at
-    `since_s`, `speed_flops` its speed since then, in flop/s. `requested_s` is the request for all of it, `whole` the
-    estimate (`run_times`).
-    """
-
-    def __init__(self) -> None:
-        self.work_flops = 0.0
-        self.requested_s = math.inf
-        self.whole: Any = None
-        self.begin(0.0, 0.0)
-
-    def begin(self, now_s: float, speed_flops: float) -> None:
-        """Begin a run."""
-        self.done_flops = 0.0
-        self.since_s = now_s
-        self.speed_flops = speed_flops
-
-    def done_by(self, now_s: float) -> float:
-        """Return the flops per host executed by `now_s` (Ef_j)."""
-        return self.done_flops + self.speed_flops * (now_s - self.since_s)
-
-
 class Cluster:
     """The hosts of a platform; parts read them, only the base of a scheduler changes them."""
 
@@ -182,7 +144,7 @@ class Cluster:
         self.busy = self.asleep = self.switching_on = self.switching_off = 0
         self.draining = 0
         self.version = 0
-        self.running: dict[str, ManagedJob] = {}
+        self.running: dict[str, Job] = {}
         """Running jobs by the id of the present attempt."""
         self.ends = Ends()
         self._tickets: dict[int, tuple[float, int, int]] = {}
@@ -206,7 +168,7 @@ class Cluster:
         """Hosts whose state must not change now: in transition, draining or away."""
         return self.switching_on | self.switching_off | self.draining | self.transitions.away
 
-    def select(self, job: ManagedJob, free: int) -> int:
+    def select(self, job: Job, free: int) -> int:
         """Return the hosts for a job among free ones, by the node selection."""
         selection = self.selection
         if selection is None:
@@ -221,38 +183,38 @@ class Cluster:
         best = selection.preferred(Nodes(ids, ones, ones, watts, speeds), job.hosts)[: job.hosts]
         return sum(1 << i for i in ids[best].tolist())
 
-    def carry_out(self, starts: list[Start], lifecycle: JobLifecycle) -> None:
-        """Start jobs of the queue."""
-        for start in starts:
-            self.queue.remove(start.job)
-            self.start(start.job, start.mask)
-            lifecycle.execute(start.job, start.mask)
+    def carry_out(self, starts: list[tuple[Job, int]], lifecycle: JobLifecycle) -> None:
+        """Start jobs of the queue, each on the hosts of a mask."""
+        for job, mask in starts:
+            self.queue.remove(job)
+            self.start(job, mask)
+            lifecycle.execute(job, mask)
 
-    def start(self, job: ManagedJob, mask: int) -> None:
+    def start(self, job: Job, mask: int) -> None:
         """Give a job its hosts from now on."""
         job.mask, job.start_s = mask, self.now_s
         self.idle &= ~mask
         self.busy |= mask
-        self.running[job.job.id] = job
+        self.running[job.attempt.id] = job
         self.version += 1
         end_s = microseconds(self.now_s + job.estimate_s)
         self._tickets[job.number] = self.ends.add(end_s, job.number, job.hosts)
         if self.platform is not None:
-            job.plan.begin(self.now_s, self.slowest(mask))
+            job.begin_run(self.now_s, self.slowest(mask))
 
-    def end(self, job: ManagedJob) -> None:
-        """Free the hosts of a job whose run has ended; `job.job` is that run."""
-        del self.running[job.job.id]
+    def end(self, job: Job) -> None:
+        """Free the hosts of a job whose run has ended; `job.attempt` is that run."""
+        del self.running[job.attempt.id]
         self.version += 1
         self.busy &= ~job.mask
         self.idle |= job.mask
         job.mask = 0
         self.ends.remove(self._tickets.pop(job.number))
 
-    def learn(self, job: ManagedJob, fastest_flops: float) -> None:
+    def learn(self, job: Job, fastest_flops: float) -> None:
         """Update `needed_share` by a job that has succeeded."""
         if 0.0 < job.request_s < math.inf:
-            share = job.plan.done_by(self.now_s) / (job.request_s * fastest_flops)
+            share = job.executed_flops(self.now_s) / (job.request_s * fastest_flops)
             self.needed_share = max(self.needed_share or 0.0, min(1.0, share))
 
     def set_pstate(self, mask: int, pstate: int) -> None:
@@ -280,10 +242,7 @@ class Cluster:
             self.transitions.began(switching, pstate, self.now_s)
         for job in self.running.values():
             if job.mask & mask:
-                progress: Progress = job.plan
-                progress.done_flops = progress.done_by(self.now_s)
-                progress.since_s = self.now_s
-                progress.speed_flops = self.slowest(job.mask)
+                job.set_speed(self.now_s, self.slowest(job.mask))
 
     def arrived(self, mask: int) -> None:
         """End the transitions of hosts."""
@@ -300,12 +259,12 @@ class Cluster:
             present = (job.mask & ~self.transitions.away).bit_count()
             self._expect(job, self._tickets[job.number][0], present)
 
-    def _expect(self, job: ManagedJob, end_s: float, hosts: int) -> None:
+    def _expect(self, job: Job, end_s: float, hosts: int) -> None:
         """Expect a job that runs to end at another time, with other hosts."""
         self.ends.remove(self._tickets[job.number])
         self._tickets[job.number] = self.ends.add(end_s, job.number, hosts)
 
-    def end_s(self, job: ManagedJob) -> float:
+    def end_s(self, job: Job) -> float:
         """Return the time in s at which a job that runs is expected to end."""
         return self._tickets[job.number][0]
 
@@ -338,14 +297,14 @@ class FreeHosts(Room):
         self.free = cluster.free
         self.count = self.free.bit_count()
         self.is_open = self.count > 0
-        self.starts: list[Start] = []
-        self.head: ManagedJob | None = None
+        self.starts: list[tuple[Job, int]] = []
+        self.head: Job | None = None
         """The job that has the reservation."""
         self.shadow_s = math.inf
 
     def take(self, job: Any) -> bool:
         """See `Room`."""
-        waiting: ManagedJob = job
+        waiting: Job = job
         limits, hosts = self.limits, waiting.hosts
         if hosts > self.count:
             return False
@@ -353,7 +312,7 @@ class FreeHosts(Room):
         if late and hosts > limits.extra:
             return False
         mask = self.cluster.select(waiting, self.free)
-        self.starts.append(Start(waiting, mask))
+        self.starts.append((waiting, mask))
         self.free &= ~mask
         self.count -= hosts
         self.is_open = self.count > 0
@@ -370,7 +329,7 @@ class FreeHosts(Room):
             self.is_open = False
             return True
         cluster.correct_ends()
-        rows = [start.job for start in self.starts]
+        rows = [row for row, _ in self.starts]
         tickets = [ends.add(microseconds(now_s + row.estimate_s), row.number, row.hosts) for row in rows]
         shadow_s, extra = ends.shadow(job.hosts, self.count)
         for ticket in tickets:
@@ -378,7 +337,7 @@ class FreeHosts(Room):
         self.hold(job, shadow_s, float(extra))
         return True
 
-    def hold(self, head: ManagedJob, shadow_s: float, extra: float) -> None:
+    def hold(self, head: Job, shadow_s: float, extra: float) -> None:
         """Reserve for a job from a time in s on, at which `extra` hosts are to spare."""
         self.head, self.shadow_s = head, shadow_s
         limits = self.limits
@@ -393,7 +352,7 @@ class HostsPass:
     def __init__(self) -> None:
         self._last: FreeHosts | None = None
 
-    def place(self, cluster: Cluster, rule: str) -> list[Start]:
+    def place(self, cluster: Cluster, rule: str) -> list[tuple[Job, int]]:
         """Return the jobs that start now, in order of the queue, by a rule of `backfill`."""
         room = FreeHosts(cluster)
         if not room.is_open or not cluster.queue.rows:

@@ -15,7 +15,7 @@ from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import SLEEP_STATES, WATTS, Platform, machine_of, sleeps_of
 from batwatt.model.series import DEFAULT_STEP_S, Series
-from batwatt.scheduling.job import NOWHERE, ManagedJob, Places
+from batwatt.scheduling.job import NOWHERE, Job, Places
 from batwatt.scheduling.orders import Nodes, NodeSelection
 from batwatt.units import HOUR_S
 
@@ -191,9 +191,9 @@ class Fleet:
         self.speed_flops = np.full(machines, np.nan)
         self.paces: NDArray[np.float64] | None = None
         """Speeds of the machines, as shares of the nominal one; None: all are 1."""
-        self.tasks: dict[int, ManagedJob] = {}
+        self.tasks: dict[int, Job] = {}
         """Running jobs by number."""
-        self._on: list[list[ManagedJob]] = [[] for _ in range(machines)]
+        self._on: list[list[Job]] = [[] for _ in range(machines)]
         self._owner = np.full(machines, -1, dtype=np.int64)
         """The number of the task that has a machine to itself, -1 without one."""
         self._each: list[Places] = list(np.arange(machines).reshape(-1, 1))
@@ -222,7 +222,7 @@ class Fleet:
         return bool((self.usable[part] & (self.free[part] >= cpus) & (self.memory[part] >= memory)).any())
 
     def place(
-        self, task: ManagedJob, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
+        self, task: Job, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
     ) -> Places | None:
         """Return the machines on which a task may start now, searched in one direction; None if it may not.
 
@@ -249,7 +249,7 @@ class Fleet:
         ids = ids[self._fits(task, blocked_s, ids)]
         return self._each[int(ids[0])] if len(ids) else None
 
-    def _first(self, task: ManagedJob, blocked_s: float, low: int, high: int, upwards: bool) -> int:
+    def _first(self, task: Job, blocked_s: float, low: int, high: int, upwards: bool) -> int:
         """Return the first machine on which a task that shares one may start; -1 if there is none.
 
         Few machines are looked at first, and each time four times as many: the first is near, as a rule.
@@ -269,7 +269,7 @@ class Fleet:
             count *= 4
         return -1
 
-    def _fits(self, task: ManagedJob, blocked_s: float, which: slice | Places) -> NDArray[np.bool_]:
+    def _fits(self, task: Job, blocked_s: float, which: slice | Places) -> NDArray[np.bool_]:
         """Return a mask of machines with the cores and the memory for a task, and busy beyond `blocked_s` anyway."""
         fits: NDArray[np.bool_] = self.free[which] >= task.hosts
         fits &= self.usable[which]
@@ -286,14 +286,14 @@ class Fleet:
         nodes = Nodes(ids, np.full(len(ids), self.cores), free, self.watts[ids], self.speed_flops[ids])
         return ids[self.selection.preferred(nodes, cpus)]
 
-    def on(self, machine: int) -> Sequence[ManagedJob]:
+    def on(self, machine: int) -> Sequence[Job]:
         """Return the tasks of a machine."""
         owner: int = self._owner_at[machine]
         return self._on[machine] if owner < 0 else (self.tasks[owner],)
 
     # tasks on machines ------------------------------------------------------------------------------------------
 
-    def add(self, task: ManagedJob, places: Places, now_s: float) -> None:
+    def add(self, task: Job, places: Places, now_s: float) -> None:
         """Let a task run on machines from now on, for as long as it is assumed to."""
         task.places = places
         self.tasks[task.number] = task
@@ -318,11 +318,11 @@ class Fleet:
             self.until_s[unstable] = until_s
             self.foresight.count(now_s, until_s, len(unstable))
 
-    def pace(self, task: ManagedJob) -> float:
+    def pace(self, task: Job) -> float:
         """Return the length in s that a task does per second on its machines."""
         return float(self.paces[task.places].min()) if task.scales and self.paces is not None else 1.0
 
-    def remove(self, task: ManagedJob) -> None:
+    def remove(self, task: Job) -> None:
         """Remove a task that has ended, or is as good as that."""
         del self.tasks[task.number]
         places, task.places = task.places, NOWHERE
@@ -396,7 +396,7 @@ class Fleet:
         idle = (self.in_service[low:] == in_service) & (self.free[low:] == self.cores) & ~self.out[low:]
         return low + np.flatnonzero(idle)
 
-    def stranded(self, task: ManagedJob) -> bool:
+    def stranded(self, task: Job) -> bool:
         """Return whether a task runs, at least in part, on machines out of service."""
         return self.outs > 0 and bool(self.out[task.places].any())
 
@@ -458,7 +458,7 @@ class Hosts:
 
     # jobs -------------------------------------------------------------------------------------------------------
 
-    def take(self, task: ManagedJob, fleet: Fleet) -> int:
+    def take(self, task: Job, fleet: Fleet) -> int:
         """Return the mask of the hosts that a task gets on its machines, of which the lowest free."""
         if task.machines:
             ids = self._ids[task.places].ravel()[: task.hosts]

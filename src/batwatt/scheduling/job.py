@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Generic, TypeAlias, final
 
 import numpy as np
-from batsim.batsim import Job
+from batsim.batsim import Job as BatsimJob
 from numpy.typing import NDArray
+from typing_extensions import TypeVar
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
@@ -22,15 +23,19 @@ Places: TypeAlias = NDArray[np.int64]
 NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
 
 
-@final
-class ManagedJob:
-    """A job of the workload through all its attempts; times in s.
+State = TypeVar("State", default=Any)
+"""State of a job in one policy."""
 
-    Identity: `number` counts arrivals, `job` is the present attempt as pybatsim has it, `name` the id in the workload.
+
+@final
+class Job(Generic[State]):
+    """A job of the workload in a scheduler, through all its attempts; times in s.
+
+    Identity: `number` counts arrivals, `name` is the id in the workload, `attempt` the present attempt as pybatsim has
+    it; `submit_s` is the submission by which it queues, `release_s` the first one.
     Requests: `hosts`, `request_s`, the run time that its user requested for the present attempt, and `walltime_s`, at
-    which Batsim kills it (both infinite without one), `memory` on its machine; `submit_s` is the submission by which it
-    queues, `release_s` the first one. `machines` is how many machines it has to itself; 0: it shares one, with
-    the cores `bits` of it.
+    which Batsim kills it (both infinite without one), `memory` on its machine. `machines` is how many machines it has
+    to itself; 0: it shares one, with the cores `bits` of it.
 
     Lengths are in s at the nominal speed: `length_s` of the whole job, `left_s` of the present run when it began, or
     its present part if it was moved, at `start_s`. A run does `pace` of a length in a second: not 1 only for a job
@@ -38,23 +43,28 @@ class ManagedJob:
     and expected to end, `bound_s` what that may grow to when it is outrun, by default both the request;
     `assumed_s` is the length that mappings take, `long` its class.
 
-    State: `mask` are the hosts of its last run (0: none, or given back), `places` its machines; `dying` while a kill
+    Work on hosts that change their speeds: `work_flops` is the estimate per host, `done_flops` what its slowest host
+    had executed of the present run at `since_s`, `speed_flops` its speed since then, in flop/s. `whole_request_s` is
+    the request for all attempts, `whole_estimate` the estimate (`run_times`).
+
+    Run: `mask` are the hosts of its last run (0: none, or given back), `places` its machines; `dying` while a kill
     is under way, `moving` between two places, `refused` when it will never run; `missing` is the number of jobs that it
     waits for, `preempted` how often it was stopped for another job. `sort_key` belongs to its queue.
 
-    `plan` is the state of a job in one system alone: an object of a class of that system.
+    `state` is what one policy alone notes of a job: an object of a class of that policy.
     """
 
     __slots__ = (
-        "assumed_s", "bits", "bound_s", "dying", "estimate_s", "hosts", "job", "left_s", "length_s", "long", "machines",
-        "mask", "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted",
-        "refused", "release_s", "request_s", "scales", "sort_key", "start_s", "submit_s", "walltime_s",
+        "assumed_s", "attempt", "bits", "bound_s", "done_flops", "dying", "estimate_s", "hosts", "left_s", "length_s",
+        "long", "machines", "mask", "memory", "missing", "moving", "name", "number", "pace", "places", "preempted",
+        "refused", "release_s", "request_s", "scales", "since_s", "sort_key", "speed_flops", "start_s", "state",
+        "submit_s", "walltime_s", "whole_estimate", "whole_request_s", "work_flops",
     )  # fmt: skip
 
     def __init__(
         self,
         number: int,
-        job: Any,
+        attempt: Any,
         length_s: float = math.inf,
         left_s: float = math.inf,
         estimate_s: float | None = None,
@@ -62,13 +72,13 @@ class ManagedJob:
         long: bool = False,
         machines: int = 0,
         memory: float = 0.0,
-        plan: Any = None,
+        state: Any = None,
     ) -> None:
         self.number = number
-        self.job: Any = job
-        self.name: str = job.id
-        self.submit_s = self.release_s = float(job.submit_time)
-        self.hosts: int = job.requested_resources
+        self.attempt: Any = attempt
+        self.name: str = attempt.id
+        self.submit_s = self.release_s = float(attempt.submit_time)
+        self.hosts: int = attempt.requested_resources
         self.walltime_s = self.request_s = math.inf
         self.renew()
         self.length_s = length_s
@@ -78,7 +88,9 @@ class ManagedJob:
         self.long = long
         self.machines = machines
         self.memory = memory
-        self.plan: Any = plan
+        self.work_flops = self.done_flops = self.since_s = self.speed_flops = 0.0
+        self.whole_request_s = math.inf
+        self.whole_estimate: Any = None
         self.sort_key: tuple[float, float, int] = (0.0, 0.0, number)
         self.missing = 0
         self.start_s = 0.0
@@ -91,10 +103,11 @@ class ManagedJob:
         self.refused = False
         self.pace = 1.0
         self.scales = False
+        self.state: State = state
 
     def renew(self) -> None:
         """Take the walltime of the present attempt, which may differ from that of the one before, as its request."""
-        walltime: Any = self.job.requested_time
+        walltime: Any = self.attempt.requested_time
         self.walltime_s = float(walltime) if walltime is not None and walltime > 0 else math.inf
         self.request_s = self.walltime_s
 
@@ -138,6 +151,22 @@ class ManagedJob:
         """Return the core seconds that are lost if it is killed."""
         return self.hosts * self.done_s(now_s)
 
+    def executed_flops(self, now_s: float) -> float:
+        """Return the flops per host that its run has executed by `now_s` (Ef_j)."""
+        return self.done_flops + self.speed_flops * (now_s - self.since_s)
+
+    def set_speed(self, now_s: float, speed_flops: float) -> None:
+        """Let its run go on at another speed."""
+        self.done_flops = self.executed_flops(now_s)
+        self.since_s = now_s
+        self.speed_flops = speed_flops
+
+    def begin_run(self, now_s: float, speed_flops: float) -> None:
+        """Begin a run, of which nothing is done, at a speed."""
+        self.done_flops = 0.0
+        self.since_s = now_s
+        self.speed_flops = speed_flops
+
 
 class JobLengths:
     """The lengths of jobs, and profiles that are registered for what is left of them.
@@ -154,7 +183,7 @@ class JobLengths:
         self._lengths: dict[tuple[str, str, int], float | None] = {}
         self._registered: dict[tuple[str, bool, int, float], str] = {}
 
-    def run_s(self, job: Job) -> float:
+    def run_s(self, job: BatsimJob) -> float:
         """Return the time in s that a run takes. Raises InputError."""
         length_s = self._by_profile(job)
         if length_s is not None:
@@ -164,17 +193,17 @@ class JobLengths:
         problem = f"job {job.id} has neither a delay nor a walltime"
         raise InputError("workload", problem, "plans need lengths: give it a walltime")
 
-    def has_length(self, job: Job) -> bool:
+    def has_length(self, job: BatsimJob) -> bool:
         """Return whether a job's profile gives its run time, not only its walltime."""
         return self._by_profile(job) is not None
 
-    def _by_profile(self, job: Job) -> float | None:
+    def _by_profile(self, job: BatsimJob) -> float | None:
         key = (job.id.partition("!")[0], job.profile, job.requested_resources)
         if key not in self._lengths:
             self._lengths[key] = self._read(job)
         return self._lengths[key]
 
-    def _read(self, job: Job) -> float | None:
+    def _read(self, job: BatsimJob) -> float | None:
         raw = self._profile_of(job)
         try:
             profile = parse_profile(raw, f"profile {job.profile}") if raw else None
@@ -186,17 +215,17 @@ class JobLengths:
             return profile.run_s(job.requested_resources, self._speed_flops)
         return None
 
-    def scales(self, job: Job) -> bool:
+    def scales(self, job: BatsimJob) -> bool:
         """Return whether a job, of known length, takes longer on slower hosts."""
         return self._speed_flops > 0.0 and self._has_flops(job)
 
-    def _has_flops(self, job: Job) -> bool:
+    def _has_flops(self, job: BatsimJob) -> bool:
         return str(self._profile_of(job).get("type", "")).startswith("parallel")
 
-    def _profile_of(self, job: Job) -> Mapping[str, Any]:
+    def _profile_of(self, job: BatsimJob) -> Mapping[str, Any]:
         return job.profile_dict or {}
 
-    def unknown(self, job: Job, name: str) -> InputError:
+    def unknown(self, job: BatsimJob, name: str) -> InputError:
         """Return the error for a job whose length must be known and is not."""
         if not self._speed_flops and self._has_flops(job):
             problem = f"job {name} has flops, and the speed of the hosts is not known: nothing can be saved of it"
@@ -204,7 +233,7 @@ class JobLengths:
         problem = f"job {name} is neither a delay nor flops that are alike on all hosts: nothing can be saved of it"
         return InputError("workload", problem, "leave it out, or choose the victim rule resubmit or lose")
 
-    def described(self, job: Job) -> tuple[float, float, float]:
+    def described(self, job: BatsimJob) -> tuple[float, float, float]:
         """Return release, whole length and the part of it that is left, in s. Raises InputError."""
         run_s = self.run_s(job)
         raw = job.json_dict or {}
@@ -219,7 +248,7 @@ class JobLengths:
             raise InputError("workload", problem, "a release is <= subtime, a length >= what is left of it, both in s")
         return float(release_s), float(length_s), run_s
 
-    def lasting(self, job: Job, length_s: float) -> str:
+    def lasting(self, job: BatsimJob, length_s: float) -> str:
         """Return the name of a profile like the job's (a delay, or flops) of `length_s` s; register it if need be."""
         workload = job.id.partition("!")[0]
         flops, code = self.scales(job), int(self._profile_of(job).get("ret", 0))

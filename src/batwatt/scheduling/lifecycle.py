@@ -22,13 +22,11 @@ from collections.abc import Iterable
 from logging import Logger
 from typing import Any, Final
 
-from batsim.batsim import Job
-
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.model.workload import ATTEMPT, CHECKPOINT, ESTIMATE, RECOVERY, WINDOW_OVER
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.units import HOUR_S, LAG_S, REPORTED_S
 
 _MANY: Final = 1000
@@ -40,7 +38,7 @@ _KILLS: Final = 3
 class JobLifecycle:
     """The jobs of a simulation between Batsim and a scheduler.
 
-    `states`: the managed jobs by the id of the present run; `more_jobs`: the workload is not over;
+    `jobs`: the jobs by the id of the present run; `more_jobs`: the workload is not over;
     `live`: number of jobs that are neither over nor rejected, by the scheduler; `pending`: kills whose ends are to
     come; `news`: the present message reports more than calls; `called`: number of calls that it reports; `ran`: number
     of jobs of the workload whose first run is over; `requests`: number of those that request a run time.
@@ -50,7 +48,7 @@ class JobLifecycle:
         self.more_jobs = True
         self.live = self.pending = self.called = self.ran = self.requests = 0
         self.news = False
-        self.states: dict[str, ManagedJob] = {}
+        self.jobs: dict[str, Job] = {}
         self._calls: set[float] = set()
         self._limit_calls: set[float] = set()
         self._closed = False
@@ -79,16 +77,16 @@ class JobLifecycle:
 
     # attempts ---------------------------------------------------------------------------------------------------
 
-    def name_of(self, job: Job) -> str:
+    def name_of(self, job: BatsimJob) -> str:
         """Return the id of a job when it was submitted first."""
         return self._names.get(job.id, job.id)
 
-    def next_id(self, old: Job) -> str:
+    def next_id(self, old: BatsimJob) -> str:
         """Return the id that the next run of a job will have."""
         name = self.name_of(old)
         return f"{name}#{self._attempts.get(name, 0) + 1}"
 
-    def attempt(self, old: Job, profile: str | None = None, walltime_s: float | None = None) -> Job:
+    def attempt(self, old: BatsimJob, profile: str | None = None, walltime_s: float | None = None) -> BatsimJob:
         """Register the next run of a job, by default with the profile and the walltime of its last one."""
         name, new_id = self.name_of(old), self.next_id(old)
         self._attempts[name] = self._attempts.get(name, 0) + 1
@@ -97,7 +95,7 @@ class JobLifecycle:
         self._names[job.id] = name
         return job
 
-    def acknowledged(self, job: Job) -> bool:
+    def acknowledged(self, job: BatsimJob) -> bool:
         """Return whether a submission is but the acknowledgement of an attempt, which may run by then."""
         self.news = True
         if job.id not in self._names:
@@ -105,53 +103,53 @@ class JobLifecycle:
         return job.id in self._names
 
     @staticmethod
-    def check_id(job: Job) -> None:
+    def check_id(job: BatsimJob) -> None:
         """Raise InputError if a job of the workload is called like an attempt."""
         if ATTEMPT.search(job.id):
             problem = f"the id {job.id!r} ends like those of jobs that are submitted again"
             raise InputError("workload", problem, "let no id end in # and a number")
 
-    def execute(self, job: ManagedJob, mask: int) -> None:
+    def execute(self, job: Job, mask: int) -> None:
         """Start the present attempt of a job on the hosts of a mask."""
         job.mask = mask
-        job.job.allocation = HostSet(mask)
-        self.bs.execute_job(job.job)
+        job.attempt.allocation = HostSet(mask)
+        self.bs.execute_job(job.attempt)
 
     # ends -------------------------------------------------------------------------------------------------------
 
-    def kill(self, states: Iterable[ManagedJob]) -> None:
+    def kill(self, jobs: Iterable[Job]) -> None:
         """Kill runs, but for those that are being killed."""
-        running = [state for state in states if not state.dying]
-        for state in running:
-            state.dying = True
+        running = [job for job in jobs if not job.dying]
+        for job in running:
+            job.dying = True
         self.pending += len(running)
         if running:
-            self.bs.kill_jobs([state.job for state in running])
+            self.bs.kill_jobs([job.attempt for job in running])
 
-    def ended(self, job: Job) -> tuple[ManagedJob, bool]:
+    def ended(self, attempt: BatsimJob) -> tuple[Job, bool]:
         """Forget a run that has ended; return its job, and whether the scheduler killed it."""
         self.news = True
-        state = self.states.pop(job.id)
-        if job.id not in self._names:
+        job = self.jobs.pop(attempt.id)
+        if attempt.id not in self._names:
             self.ran += 1
-            self.requests += (job.requested_time or 0) > 0 or ESTIMATE in (job.json_dict or {})
-        killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
+            self.requests += (attempt.requested_time or 0) > 0 or ESTIMATE in (attempt.json_dict or {})
+        killed = job.dying and attempt.job_state is BatsimJob.State.COMPLETED_KILLED
         if killed:
-            self.kills[state.name] += 1
-        elif job.metadata not in (CHECKPOINT, RECOVERY):
+            self.kills[job.name] += 1
+        elif attempt.metadata not in (CHECKPOINT, RECOVERY):
             self.progress()
-        if state.dying:
+        if job.dying:
             self.pending -= 1
-            state.dying = False
+            job.dying = False
         else:
             # it is not needed again, and a long simulation has many; a kill is reported once more
-            del self.bs.jobs[job.id]
-        return state, killed
+            del self.bs.jobs[attempt.id]
+        return job, killed
 
-    def killed(self, jobs: Iterable[Job]) -> None:
+    def killed(self, jobs: Iterable[BatsimJob]) -> None:
         """Forget killed runs, whose ends were reported before."""
         for job in jobs:
-            if job.id not in self.states:
+            if job.id not in self.jobs:
                 self.bs.jobs.pop(job.id, None)
 
     # stall ------------------------------------------------------------------------------------------------------
@@ -170,13 +168,13 @@ class JobLifecycle:
             return False
         return self.bs.time() - self._progress_s >= periods * limit.period_s + switching_s
 
-    def stalled(self, limit: Series, waiting: Iterable[ManagedJob], switching_s: float) -> list[ManagedJob]:
+    def stalled(self, limit: Series, waiting: Iterable[Job], switching_s: float) -> list[Job]:
         """Return the waiting jobs to reject, as whole periods of a limit have passed in vain."""
         if not self.in_vain(limit, switching_s):
             return []
         jobs = list(waiting)
         idle = {job.number for job in jobs}
-        starts_s = [state.start_s for state in self.states.values() if state.mask and state.number not in idle]
+        starts_s = [job.start_s for job in self.jobs.values() if job.mask and job.number not in idle]
         often = self.in_vain(limit, switching_s, _KILLS)
         if starts_s and not often:
             return []
@@ -233,7 +231,7 @@ class JobLifecycle:
 
     # rejections -------------------------------------------------------------------------------------------------
 
-    def reject(self, jobs: Iterable[Job], why: str) -> None:
+    def reject(self, jobs: Iterable[BatsimJob], why: str) -> None:
         """Reject jobs that can never run; `why` completes "3 jobs can never run, ..." and becomes their metadata."""
         refused = list(jobs)
         if refused:
@@ -245,7 +243,7 @@ class JobLifecycle:
                 self.note_unrunnable(names, why)
             self.refuse(refused, why)
 
-    def refuse(self, jobs: Iterable[Job], why: str) -> None:
+    def refuse(self, jobs: Iterable[BatsimJob], why: str) -> None:
         """Reject jobs with `why` as their metadata; those of checkpoints and recoveries keep theirs."""
         refused = list(jobs)
         for job in refused:
@@ -266,7 +264,7 @@ class JobLifecycle:
         """Note jobs that can never run, and the reason, for `report`."""
         self._unrunnable.setdefault(why, []).extend(names)
 
-    def give_up(self, jobs: Iterable[Job]) -> None:
+    def give_up(self, jobs: Iterable[BatsimJob]) -> None:
         """Reject jobs that wait when the window is over."""
         waiting = list(jobs)
         for job in waiting:

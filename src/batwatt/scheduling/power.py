@@ -17,10 +17,10 @@ from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.model.workload import LENGTH
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
-from batwatt.scheduling.base import Job, PowerOptions, Scheduler
-from batwatt.scheduling.cluster import Cluster, Progress, outage
+from batwatt.scheduling.base import PowerOptions, Scheduler
+from batwatt.scheduling.cluster import Cluster, outage
 from batwatt.scheduling.fleet import next_step_s
-from batwatt.scheduling.job import JobLengths, ManagedJob, request_s
+from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s
 from batwatt.scheduling.orders import First, NodeSelection, Order
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
@@ -159,18 +159,18 @@ class PowerScheduler(Scheduler[Settings]):
         self.cluster.hosts_changed()
         self.changed()
 
-    def plan_of(self, job: Job) -> Progress:
-        """Return the progress of a job that arrives."""
-        return Progress()
+    def state_of(self, attempt: BatsimJob) -> Any:
+        """Return the `state` of a job that arrives; None by default."""
+        return None
 
-    def _too_long(self, job: Job) -> str:
+    def _too_long(self, attempt: BatsimJob) -> str:
         """Return why an envelope never lasts as long as a job at the least power of its hosts; empty if it may."""
         limit = self.settings.envelope
-        if not (isinstance(limit, Series) and self._least_w and self.lengths.has_length(job)):
+        if not (isinstance(limit, Series) and self._least_w and self.lengths.has_length(attempt)):
             return ""
-        limit_s = job.requested_time if (job.requested_time or 0.0) > 0.0 else math.inf
-        run_s = min(self.lengths.described(job)[2], limit_s)
-        return self.lifecycle.too_long(limit, self._least_w[job.requested_resources], "W", run_s)
+        limit_s = attempt.requested_time if (attempt.requested_time or 0.0) > 0.0 else math.inf
+        run_s = min(self.lengths.described(attempt)[2], limit_s)
+        return self.lifecycle.too_long(limit, self._least_w[attempt.requested_resources], "W", run_s)
 
     def _least_powers(self) -> list[float]:
         """Return the least power in W with 0, 1, ... hosts on; nothing where no cap kills a job for ever."""
@@ -183,37 +183,39 @@ class PowerScheduler(Scheduler[Settings]):
         more_w = sorted(max(0.0, least - asleep) for least, asleep in zip(least_w, asleep_w, strict=True))
         return list(accumulate(more_w, initial=sum(asleep_w)))
 
-    def wait(self, job: ManagedJob) -> None:
+    def wait(self, job: Job) -> None:
         """Queue an attempt of a job; the queue takes it as one that is submitted now."""
         self._count += 1
-        job.number, job.submit_s = self._count, float(job.job.submit_time)
+        job.number, job.submit_s = self._count, float(job.attempt.submit_time)
         job.renew()
         self._estimate(job)
         self.queue.add(job)
         self.changed()
 
-    def _estimate(self, job: ManagedJob) -> None:
+    def _estimate(self, job: Job) -> None:
         """Estimate the run time of an attempt: less what was done before, and with its recovery."""
-        plan, more_s = job.plan, self.victims.more_s(job.name)
-        if job.job.id == job.name:
-            raw = job.job.json_dict or {}
-            plan.requested_s = request_s(job.walltime_s, raw, job.name)
-            plan.whole = (plan.requested_s,) * 2 if self.run_times is None else self.run_times.estimate(job.job)
+        more_s = self.victims.more_s(job.name)
+        if job.attempt.id == job.name:
+            raw = job.attempt.json_dict or {}
+            job.whole_request_s = request_s(job.walltime_s, raw, job.name)
+            job.whole_estimate = (
+                (job.whole_request_s,) * 2 if self.run_times is None else self.run_times.estimate(job.attempt)
+            )
             if LENGTH in raw:
-                _, length_s, left_s = self.lengths.described(job.job)
+                _, length_s, left_s = self.lengths.described(job.attempt)
                 more_s = left_s - length_s
         job.estimate_s, job.bound_s, job.request_s = (
-            max(round(whole_s + more_s, 6), REPORTED_S) for whole_s in (*plan.whole, plan.requested_s)
+            max(round(whole_s + more_s, 6), REPORTED_S) for whole_s in (*job.whole_estimate, job.whole_request_s)
         )
 
-    def reject(self, jobs: Iterable[ManagedJob], why: str) -> None:
+    def reject(self, jobs: Iterable[Job], why: str) -> None:
         """Reject jobs of the queue that can never run."""
         jobs = list(jobs)
         for job in jobs:
             self.queue.remove(job)
-            del self.lifecycle.states[job.job.id]
+            del self.lifecycle.jobs[job.attempt.id]
         self.lifecycle.live -= len(jobs)
-        self.lifecycle.reject([job.job for job in jobs], why)
+        self.lifecycle.reject([job.attempt for job in jobs], why)
 
     def reject_stalled(self) -> bool:
         """Reject the jobs that a repeating envelope never lets run; return whether there are any."""
@@ -230,23 +232,25 @@ class PowerScheduler(Scheduler[Settings]):
         self.reject(wide, outage(out))
         return bool(wide)
 
-    def ran_s(self, job: ManagedJob) -> float:
+    def ran_s(self, job: Job) -> float:
         """Return the time that a run has lasted, in s at the fastest speed if it has flops."""
         now_s = self.cluster.now_s
-        delay = (job.job.profile_dict or {}).get("type") == "delay"
-        return now_s - job.start_s if delay or not self.fastest_flops else job.plan.done_by(now_s) / self.fastest_flops
+        delay = (job.attempt.profile_dict or {}).get("type") == "delay"
+        return (
+            now_s - job.start_s if delay or not self.fastest_flops else job.executed_flops(now_s) / self.fastest_flops
+        )
 
-    def kill(self, jobs: Iterable[ManagedJob]) -> None:
+    def kill(self, jobs: Iterable[Job]) -> None:
         """Kill jobs that run, and decide on their next runs."""
         jobs = list(jobs)
         for job in jobs:
-            self.victims.killed(job.job, self.ran_s(job), self.cluster.now_s - job.start_s)
+            self.victims.killed(job.attempt, self.ran_s(job), self.cluster.now_s - job.start_s)
         self.lifecycle.kill(jobs)
 
-    def submit_again(self, job: ManagedJob, following: NextRun) -> None:
+    def submit_again(self, job: Job, following: NextRun) -> None:
         """Submit and queue the next attempt of a job that was killed."""
-        job.job = again = self.victims.again(job.job, following)
-        self.lifecycle.states[again.id] = job
+        job.attempt = again = self.victims.again(job.attempt, following)
+        self.lifecycle.jobs[again.id] = job
         self.wait(job)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
@@ -264,38 +268,38 @@ class PowerScheduler(Scheduler[Settings]):
             self.bs.nb_compute_resources, self.queue, self.platform, self.selection, self.transitions
         )
 
-    def onJobSubmission(self, job: Job) -> None:
+    def onJobSubmission(self, attempt: BatsimJob) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
-        if self.lifecycle.acknowledged(job):
+        if self.lifecycle.acknowledged(attempt):
             return
-        if job.requested_resources > self.cluster.count:
-            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
+        if attempt.requested_resources > self.cluster.count:
+            self.lifecycle.reject([attempt], f"wider than the platform of {self.cluster.count} hosts")
             return
         if self.needs_dynamic_jobs:
-            self.lifecycle.check_id(job)
-        if why := self._too_long(job):
-            self.lifecycle.reject([job], why)
+            self.lifecycle.check_id(attempt)
+        if why := self._too_long(attempt):
+            self.lifecycle.reject([attempt], why)
             return
-        self.lifecycle.states[job.id] = state = ManagedJob(0, job, plan=self.plan_of(job))
+        self.lifecycle.jobs[attempt.id] = job = Job(0, attempt, state=self.state_of(attempt))
         self.lifecycle.live += 1
-        self.wait(state)
+        self.wait(job)
 
-    def onJobCompletion(self, job: Job) -> None:
+    def onJobCompletion(self, attempt: BatsimJob) -> None:
         """Free the hosts of a job; submit it again if it was killed and its victim rule says so."""
-        state, killed = self.lifecycle.ended(job)
-        self.cluster.end(state)
+        job, killed = self.lifecycle.ended(attempt)
+        self.cluster.end(job)
         self.changed()
         if not killed:
             if self.run_times is not None:
-                self.run_times.learn(state.name)
-            self.completed(state)
-        following = self.victims.next_of(job) if killed else None
+                self.run_times.learn(job.name)
+            self.completed(job)
+        following = self.victims.next_of(attempt) if killed else None
         if following is None:
             self.lifecycle.live -= 1
         else:
-            self.submit_again(state, following)
+            self.submit_again(job, following)
 
-    def completed(self, job: ManagedJob) -> None:
+    def completed(self, job: Job) -> None:
         """Learn from a run that ended by itself."""
 
     def onNoMoreExternalEvents(self) -> None:

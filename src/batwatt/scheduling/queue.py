@@ -17,7 +17,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 from batwatt.scheduling.orders import Columns, Order
 
 LONG: Final = 48 if __file__.endswith(".py") else 2000
@@ -52,25 +52,25 @@ class Ages:
         self._rows: list[Any] = []
         """(release in s, number, job)"""
 
-    def add(self, job: ManagedJob) -> None:
+    def add(self, job: Job) -> None:
         """Add a job that waits."""
         if self.limit_s < math.inf:
             insort(self._rows, (job.release_s, job.number, job))
 
-    def remove(self, job: ManagedJob) -> None:
+    def remove(self, job: Job) -> None:
         """Remove a job that waits no more."""
         if self.limit_s < math.inf:
             del self._rows[bisect_left(self._rows, (job.release_s, job.number))]
 
-    def is_aged(self, job: ManagedJob, now_s: float) -> bool:
+    def is_aged(self, job: Job, now_s: float) -> bool:
         """Return whether a job is older than the limit."""
         return now_s - job.release_s >= self.limit_s
 
-    def aged(self, now_s: float) -> list[ManagedJob]:
+    def aged(self, now_s: float) -> list[Job]:
         """Return the waiting jobs older than the limit, the oldest first."""
-        aged: list[ManagedJob] = []
+        aged: list[Job] = []
         for row in self._rows:
-            job: ManagedJob = row[2]
+            job: Job = row[2]
             if not self.is_aged(job, now_s):
                 break
             aged.append(job)
@@ -89,9 +89,9 @@ class Queue:
         self._order = order
         self.ages: Final = Ages(age_limit_s)
         self.time_invariant = order.time_invariant
-        self.new: list[ManagedJob] = []
+        self.new: list[Job] = []
         self._keys: list[tuple[float, float, int]] = []
-        self.rows: list[ManagedJob] = []
+        self.rows: list[Job] = []
         self._hosts = array("q")
         self._estimate = array("d")
         self._boxes = Boxes(order)
@@ -100,10 +100,10 @@ class Queue:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[ManagedJob]:
+    def __iter__(self) -> Iterator[Job]:
         return iter(list(self.rows))
 
-    def add(self, row: ManagedJob, key: float | None = None) -> None:
+    def add(self, row: Job, key: float | None = None) -> None:
         """Put a job in the queue; `key` replaces that of a static order, to which the estimate is the walltime."""
         if self.time_invariant:
             if key is None:
@@ -127,7 +127,7 @@ class Queue:
         self.new.append(row)
         self.ages.add(row)
 
-    def remove(self, row: ManagedJob) -> None:
+    def remove(self, row: Job) -> None:
         """Take a row out."""
         self.ages.remove(row)
         index = 0 if self.rows[0] is row else bisect_left(self._keys, row.sort_key)
@@ -136,18 +136,18 @@ class Queue:
         if not self.time_invariant:
             self._boxes.remove(row.number)
 
-    def ordered(self, now_s: float) -> Iterator[ManagedJob]:
+    def ordered(self, now_s: float) -> Iterator[Job]:
         """Iterate over all jobs in order; the queue may not change meanwhile."""
         return iter(self.rows) if self.time_invariant else self._boxes.sorted(now_s, Gap())
 
-    def fitting(self, now_s: float, gap: Gap) -> Iterator[ManagedJob]:
+    def fitting(self, now_s: float, gap: Gap) -> Iterator[Job]:
         """Iterate over the jobs within the limits, in order; the queue may not change meanwhile.
 
         Limits may fall meanwhile; jobs beyond those that fell last may still come.
         """
         return self._scan(gap) if self.time_invariant else self._boxes.sorted(now_s, gap)
 
-    def _scan(self, gap: Gap) -> Iterator[ManagedJob]:
+    def _scan(self, gap: Gap) -> Iterator[Job]:
         # a generator, as mypyc makes lists of expressions of them, to the last row
         rows = self.rows
         at, count = 0, len(rows)

@@ -15,8 +15,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.workload import ESTIMATE
-from batwatt.scheduling.job import JobLengths, request_s, text_in
-from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.job import BatsimJob, JobLengths, request_s, text_in
 from batwatt.scheduling.registry import register
 
 LEAST_S: Final = 1.0
@@ -39,7 +38,7 @@ class RunTimes(ABC):
     lengths: JobLengths
 
     @abstractmethod
-    def estimate(self, job: Job) -> Estimate:
+    def estimate(self, job: BatsimJob) -> Estimate:
         """Estimate the run time of a job that is submitted, in s at the nominal speed. Raises InputError."""
 
     def learn(self, name: str) -> None:
@@ -51,7 +50,7 @@ class RunTimes(ABC):
 class ExactRunTimes(RunTimes):
     """The run time itself, which no site knows: a delay, or flops at the nominal speed."""
 
-    def estimate(self, job: Job) -> Estimate:
+    def estimate(self, job: BatsimJob) -> Estimate:
         """See `RunTimes`."""
         length_s = self.lengths.described(job)[1]
         return Estimate(length_s, length_s)
@@ -66,12 +65,12 @@ class Walltime(RunTimes):
             raise ValueError(f"otherwise_s must be > 0 and <= 1e9, got {otherwise_s!r}")
         self._otherwise_s = otherwise_s
 
-    def estimate(self, job: Job) -> Estimate:
+    def estimate(self, job: BatsimJob) -> Estimate:
         """See `RunTimes`."""
         bound_s = self.bound_s(job)
         return Estimate(bound_s, bound_s)
 
-    def bound_s(self, job: Job) -> float:
+    def bound_s(self, job: BatsimJob) -> float:
         """Return the request of a job in s. Raises InputError without one."""
         bound_s = request_s(job.requested_time, job.json_dict, job.id)
         if bound_s < math.inf:
@@ -91,7 +90,7 @@ class PredictedRunTimes(Walltime):
         self._submitted: dict[str, tuple[Any, float]] = {}
         """Facts and run time of each job that has not ended, by id; predictions learn the run time when it has."""
 
-    def estimate(self, job: Job) -> Estimate:
+    def estimate(self, job: BatsimJob) -> Estimate:
         """See `RunTimes`."""
         bound_s = self.bound_s(job)
         facts = self.facts(job, bound_s)
@@ -106,7 +105,7 @@ class PredictedRunTimes(Walltime):
             self.ended(facts, run_s)
 
     @abstractmethod
-    def facts(self, job: Job, bound_s: float) -> Any:
+    def facts(self, job: BatsimJob, bound_s: float) -> Any:
         """Return the facts by which a job is predicted; its request is `bound_s` s."""
 
     @abstractmethod
@@ -131,7 +130,7 @@ class Doubling(Walltime):
             raise ValueError(f"first_s must be from {LEAST_S:g} to 1e9, got {first_s!r}")
         self._first_s = first_s
 
-    def estimate(self, job: Job) -> Estimate:
+    def estimate(self, job: BatsimJob) -> Estimate:
         """See `RunTimes`."""
         bound_s = self.bound_s(job)
         return Estimate(min(self._first_s, bound_s), bound_s)
@@ -151,7 +150,7 @@ class Recent(PredictedRunTimes):
         self._count = count
         self._runs: dict[str, deque[float]] = {}
 
-    def facts(self, job: Job, bound_s: float) -> str:
+    def facts(self, job: BatsimJob, bound_s: float) -> str:
         """See `PredictedRunTimes`: the user."""
         return text_in(job.json_dict, "user")
 
@@ -191,7 +190,7 @@ class Regression(PredictedRunTimes):
         self._means: dict[tuple[str, str], tuple[float, float]] = {}
         """(sum of weights, weighted mean of the logarithms) of a user's or a queue's runs."""
 
-    def facts(self, job: Job, bound_s: float) -> Traits:
+    def facts(self, job: BatsimJob, bound_s: float) -> Traits:
         """See `PredictedRunTimes`: the keys of its user and queue, the logarithms of its request and width."""
         keys = [(name, text_in(job.json_dict, name)) for name in ("user", "queue")]
         return keys, (1.0, math.log(bound_s), math.log(job.requested_resources))

@@ -24,8 +24,8 @@ from typing import ClassVar, Final
 
 from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINTED, MIGRATED, OVERHEAD, overhead
-from batwatt.scheduling.job import JobLengths
-from batwatt.scheduling.lifecycle import Job, JobLifecycle
+from batwatt.scheduling.job import BatsimJob, JobLengths
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import register
 from batwatt.units import LAG_S, REPORTED_S
 
@@ -130,17 +130,17 @@ class Victims:
         self._rule = rule
         self._lifecycle = lifecycle
         self._lengths = lengths
-        self._first: dict[str, Job] = {}
+        self._first: dict[str, BatsimJob] = {}
         self._runs: dict[str, NextRun | None] = {}
 
-    def loss_s(self, job: Job, ran_s: float) -> float:
+    def loss_s(self, job: BatsimJob, ran_s: float) -> float:
         """Return the s that a job would lose if it were killed when its run has lasted `ran_s` s. Raises InputError."""
         victim, following = self._following(job, ran_s)
         if following is None:
             return victim.progress_s
         return victim.ran_s - (following.saved_s - victim.done_s) + following.recovery_s
 
-    def killed(self, job: Job, ran_s: float, took_s: float) -> None:
+    def killed(self, job: BatsimJob, ran_s: float, took_s: float) -> None:
         """Decide on the next run of a job whose run is killed after `took_s` s.
 
         On slow hosts it has lasted `ran_s` s at nominal speed. Raises InputError.
@@ -148,7 +148,7 @@ class Victims:
         following = self._following(job, ran_s)[1]
         self.decide(job, None if following is None else _on_hosts(following, ran_s, took_s))
 
-    def moved(self, job: Job, length_s: float, left_s: float, ran_s: float, took_s: float) -> None:
+    def moved(self, job: BatsimJob, length_s: float, left_s: float, ran_s: float, took_s: float) -> None:
         """Decide on the next run, of `left_s` s, of a job of `length_s` s that moves at no cost.
 
         A recovery goes on after the move. The times of its run are as in `killed`.
@@ -160,13 +160,13 @@ class Victims:
         following = NextRun(left_s, length_s - left_s + rest_s, rest_s, killed, overhead(rest_s).strip())
         self.decide(job, _on_hosts(following, ran_s, took_s))
 
-    def stopped(self, job: Job, took_s: float) -> None:
+    def stopped(self, job: BatsimJob, took_s: float) -> None:
         """Note the overhead of a run that has not recovered yet when the window ends, after `took_s` s."""
         following = self._runs.get(self._lifecycle.name_of(job))
         if following is not None and following.recovery_s > took_s:
             self._lifecycle.bs.set_job_metadata(job.id, overhead(took_s).strip())
 
-    def _following(self, job: Job, ran_s: float) -> tuple[Victim, NextRun | None]:
+    def _following(self, job: BatsimJob, ran_s: float) -> tuple[Victim, NextRun | None]:
         """Return a run that is killed, and the next one if there is one."""
         name = self._lifecycle.name_of(job)
         first = self._first.setdefault(name, job)
@@ -180,7 +180,7 @@ class Victims:
         victim = Victim(length_s, before.saved_s, before.recovery_s, ran_s)
         return victim, next_run(self._rule, victim)
 
-    def decide(self, job: Job, following: NextRun | None) -> None:
+    def decide(self, job: BatsimJob, following: NextRun | None) -> None:
         """Set the next run of a job that is killed; None: there is none."""
         name = self._lifecycle.name_of(job)
         self._first.setdefault(name, job)
@@ -195,7 +195,7 @@ class Victims:
         if following is not None and following.killed:
             self._lifecycle.bs.set_job_metadata(job.id, following.killed)
 
-    def next_of(self, job: Job) -> NextRun | None:
+    def next_of(self, job: BatsimJob) -> NextRun | None:
         """Return the next run that was decided when the job was killed last."""
         return self._runs[self._lifecycle.name_of(job)]
 
@@ -204,7 +204,7 @@ class Victims:
         present = self._runs.get(name)
         return 0.0 if present is None else present.recovery_s - present.saved_s
 
-    def again(self, job: Job, following: NextRun) -> Job:
+    def again(self, job: BatsimJob, following: NextRun) -> BatsimJob:
         """Register the next run of a job that was killed and has ended."""
         first = self._first[self._lifecycle.name_of(job)]
         keeps_profile = following.run_s == math.inf or following.run_s == self._lengths.run_s(job)

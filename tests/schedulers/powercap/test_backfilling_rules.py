@@ -59,9 +59,9 @@ EXPECTED = {
 def test_order_of_four_jobs(name):
     queue = Queue(make("order", name))
     enqueue(queue, *ROWS)
-    assert [ROWS.index(waiting.job) for waiting in queue.ordered(100.0)] == EXPECTED[name]
-    assert next(queue.ordered(100.0)).job is ROWS[EXPECTED[name][0]]
-    fitting = [ROWS.index(waiting.job) for waiting in queue.fitting(100.0, Gap(4))]
+    assert [ROWS.index(waiting.attempt) for waiting in queue.ordered(100.0)] == EXPECTED[name]
+    assert next(queue.ordered(100.0)).attempt is ROWS[EXPECTED[name][0]]
+    fitting = [ROWS.index(waiting.attempt) for waiting in queue.fitting(100.0, Gap(4))]
     assert fitting == [i for i in EXPECTED[name] if i != 3]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.schedulers.easy import Easy
-from batwatt.scheduling.backfilling import Backfilling, Start
+from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.registry import make
 
 
@@ -29,7 +29,7 @@ class PlainEasy(Backfilling):
 
         def begin(waiting):
             nonlocal free
-            starts.append(Start(waiting, sum(1 << host for host in free[: waiting.hosts])))
+            starts.append((waiting, sum(1 << host for host in free[: waiting.hosts])))
             free = free[waiting.hosts :]
             ends.append((now + waiting.walltime_s, waiting.hosts))
 

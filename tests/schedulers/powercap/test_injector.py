@@ -67,7 +67,7 @@ def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
 def test_an_exact_estimate_of_what_only_a_real_batsim_runs_is_the_walltime():
     options = {"response": "hfld", "platform": machine(1), "envelope": envelope(1), "work_estimate": "exact"}
     job = SimpleNamespace(profile="p", profile_dict={"type": "parallel_homogeneous", "cpu": 5, "com": 1})
-    run = SimpleNamespace(job=job, mask=1, hosts=1, walltime_s=30.0, estimate_s=30.0)
+    run = SimpleNamespace(attempt=job, mask=1, hosts=1, walltime_s=30.0, estimate_s=30.0)
     assert Easy(options)._work_flops(run) == 300.0
 
 

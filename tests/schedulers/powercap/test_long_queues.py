@@ -37,8 +37,8 @@ def test_the_order_of_long_queues(name):
             return float(order.key(waiting, now_s)), row.submit_time, place
 
         expected = [rows[place] for place in sorted(range(len(rows)), key=key)]
-        assert [waiting.job for waiting in queue.ordered(now_s)] == expected
-        assert [waiting.job for waiting in queue.fitting(now_s, Gap(1, 50.0))] == [
+        assert [waiting.attempt for waiting in queue.ordered(now_s)] == expected
+        assert [waiting.attempt for waiting in queue.fitting(now_s, Gap(1, 50.0))] == [
             row for row in expected if row.requested_time <= 50.0
         ]
 

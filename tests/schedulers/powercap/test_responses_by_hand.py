@@ -15,7 +15,7 @@ import math
 import pytest
 from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, played
 from by_hand import blocks_of, options_of
-from clusters import Job, cluster_of, enqueue
+from clusters import Attempt, cluster_of, enqueue
 from tables_of_tests import ROOT
 
 import batwatt as bw
@@ -244,7 +244,7 @@ def built(setup: str, lines: list[str]):
         work[name] = float(flops[0]) if flops else 0.0
     cluster = cluster_of(**options, jobs=jobs, work=work)
     widths = [int(width) for line in lines if line.startswith("wait") for width in line.split()[1:]]
-    enqueue(cluster.queue, *(Job(f"w{number}", hosts, 100.0) for number, hosts in enumerate(widths)))
+    enqueue(cluster.queue, *(Attempt(f"w{number}", hosts, 100.0) for number, hosts in enumerate(widths)))
     return cluster, asleep
 
 
@@ -263,7 +263,7 @@ def test_rules(name):
         )
         states = ["?" if want == "?" else state for want, state in zip(wanted.split(), plan.state, strict=True)]
         expected = [asleep(host) if s == "A" else s if s == "?" else int(s) for host, s in enumerate(wanted.split())]
-        gone = [run.job.id for run in plan.killed]
+        gone = [run.attempt.id for run in plan.killed]
         # those that a forecast asks for go in any order
         order = sorted if after else list
         assert (states, order(gone)) == (expected, [word for word in killed.split() if word != "over"]), line
@@ -272,7 +272,7 @@ def test_rules(name):
 
 def test_the_widest_job_is_remembered():
     response, first = make("response", "frugal"), cluster_of(fast=3)
-    enqueue(first.queue, Job("w", 2, 100.0))
+    enqueue(first.queue, Attempt("w", 2, 100.0))
     response.respond(Plan(first, ()), 1000)
     plan = Plan(cluster_of(fast=3), ())
     response.respond(plan, 1000)
@@ -335,7 +335,7 @@ def test_frugal_kills_nothing_within_a_step():
     response = make("response", "frugal")
     for change, killed in ((response.respond, 1), (response.admit, 0)):
         cluster = cluster_of(fast=2, jobs=[("a", 0b01, 0, 100), ("b", 0b10, 0, 100)])
-        enqueue(cluster.queue, Job("c", 1, 50))
+        enqueue(cluster.queue, Attempt("c", 1, 50))
         plan = Plan(cluster)
         change(plan, 70.0)
         assert len(plan.killed) == killed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from builders import job, machine, played, starts
-from clusters import Job, enqueue, run_now
+from clusters import Attempt, enqueue, run_now
 
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Host, Platform, PState, Sleep
@@ -70,7 +70,7 @@ def test_responses(name):
     cluster = Cluster(len(kinds), Queue(Fcfs()), servers(*kinds))
     cluster.pstate = list(states)
     if jobs == ("waits",):
-        enqueue(cluster.queue, Job("w", 1, 10.0))
+        enqueue(cluster.queue, Attempt("w", 1, 10.0))
     else:
         for row in jobs:
             run_now(cluster, *row)
@@ -98,9 +98,9 @@ def test_responses(name):
 )
 def test_of_equal_jobs_the_earlier_submission_goes_first(order, now_s, rows):
     queue = Queue(make("order", order))
-    enqueue(queue, *(Job(*row) for row in rows))
+    enqueue(queue, *(Attempt(*row) for row in rows))
     assert next(queue.ordered(now_s)) is next(queue.fitting(now_s, Gap(99)))
-    assert [row.job.id for row in queue.ordered(now_s)] == [row[0] for row in rows]
+    assert [row.attempt.id for row in queue.ordered(now_s)] == [row[0] for row in rows]
 
 
 def test_a_job_that_ends_at_the_very_shadow_time_is_backfilled():

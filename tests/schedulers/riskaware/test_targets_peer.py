@@ -18,7 +18,7 @@ from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.model.work import Categories
 from batwatt.schedulers.riskaware.planners import Targets, TargetSettings
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
-from batwatt.scheduling.job import ManagedJob
+from batwatt.scheduling.job import Job
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 BORG = DATA / "borg"
@@ -46,7 +46,7 @@ CASES = [case if case == ON_PUSH else pytest.param(*case, marks=pytest.mark.deep
 """One strategy, window and walk on a push, the others each night."""
 
 
-def jobs_of_the_window(begin_s: float, end_s: float) -> list[ManagedJob]:
+def jobs_of_the_window(begin_s: float, end_s: float) -> list[Job]:
     """In the order of arrival; equal times by line number."""
     rows = []
     for line, job in enumerate(read_riskaware(BORG / f"7D_{begin_s:.0f}.txt")):
@@ -70,9 +70,9 @@ def test_equal_to_the_authors_program(kind, walk, begin_s):
     jobs = jobs_of_the_window(begin_s, end_s)
     left_s = [job.left_s for job in jobs]
     steps = dict(zip((0.0, *capacity.times_s[1:]), capacity.values, strict=True))
-    arrivals: dict[float, list[ManagedJob]] = {}
+    arrivals: dict[float, list[Job]] = {}
     for job in jobs:
-        arrivals.setdefault(max(job.plan.release_s, begin_s), []).append(job)
+        arrivals.setdefault(max(job.state.release_s, begin_s), []).append(job)
     running: dict[int, float] = {}
     useful = aborted = 0.0
     stretches = []
@@ -84,7 +84,7 @@ def test_equal_to_the_authors_program(kind, walk, begin_s):
             done_s = planner.end_s(number)
             # one that runs again counts with what was left of it at first
             useful += min(done_s - start_s, left_s[number]) * jobs[number].hosts
-            stretches.append((done_s - jobs[number].plan.release_s) / jobs[number].length_s)
+            stretches.append((done_s - jobs[number].state.release_s) / jobs[number].length_s)
 
     for time_s in sorted({time for time in steps if time <= end_s} | set(arrivals) | {end_s}):
         alive = steps.get(time_s)
