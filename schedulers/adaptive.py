@@ -90,7 +90,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         """Choose a core, which is called from now on."""
         super().onSimulationBegins()
         core = self.choose()
-        core.bs, core.told_delays = self.bs, self.told_delays
+        core.bs, core.delays_reported = self.bs, self.delays_reported
         for name in dir(core):
             if name.startswith("on"):
                 setattr(self, name, getattr(core, name))

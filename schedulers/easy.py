@@ -2,11 +2,11 @@
 
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.powercap.responses import NoConfiguration
-from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.orders import FirstCome
 
 
 class Easy(Powercap):
     """EASY backfilling, first come, first served, without a response to power (Lifka, JSSPP 1995)."""
 
-    order = Fcfs()
+    order = FirstCome()
     response = NoConfiguration()

@@ -24,7 +24,7 @@ from batwatt.schedulers.varcap.queues import BucketQueue
 from batwatt.schedulers.varcap.scheduler import Parts, VaryingScheduler
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.job import BatsimJob, Job
-from batwatt.units import EVEN_S
+from batwatt.units import CAUGHT_UP_S
 
 Floats = NDArray[np.float64]
 _TICKS = 1e6
@@ -138,7 +138,7 @@ class Shares:
         return bool(self.common < self.nominal or self._late().any())
 
     @property
-    def even_s(self) -> float:
+    def caught_up_s(self) -> float:
         """Time in s at which the first job that catches up has done so (rounded up to 1e-6); infinite if none does."""
         fast = self._level > self.nominal
         if not fast.any():
@@ -168,13 +168,13 @@ class Shares:
             wanted = np.minimum(level, limits) * (1.0 + _ROUNDING)
             self._level[late] = np.maximum(np.searchsorted(self.speeds, wanted, side="right") - 1, self.nominal)
 
-    def ease(self, now_s: float) -> bool:
+    def restore_nominal_speed(self, now_s: float) -> bool:
         """Let jobs that have caught up go on at the nominal speed; return whether there are any."""
         fast = self._level > self.nominal
         if not fast.any():
             return False
         left_s = self._behind - (self.speeds[self._level] - 1.0) * (now_s - self._since)
-        even = fast & (left_s <= EVEN_S)
+        even = fast & (left_s <= CAUGHT_UP_S)
         self._behind[even], self._since[even] = left_s[even], now_s
         self._level[even] = self.nominal
         return bool(even.any())
@@ -185,7 +185,7 @@ class Shares:
 
     def _late(self) -> NDArray[np.bool_]:
         """Return a mask of the jobs that are behind and could catch up."""
-        return (self._behind > EVEN_S) & (self._limit > 1.0)
+        return (self._behind > CAUGHT_UP_S) & (self._limit > 1.0)
 
     def _below(self, speed: float) -> int:
         """Return the level of the greatest speed that is not above this one, else the least."""
@@ -259,7 +259,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self.shares = Shares(speeds)
         self._everyone = span(0, self.bs.nb_compute_resources - 1)
         self._at[self.shares.nominal] = self._everyone
-        self.hosts.serve(self.fleet, np.arange(len(self.fleet)), True)
+        self.hosts.set_in_service(self.fleet, np.arange(len(self.fleet)), True)
 
     def onJobCompletion(self, job: BatsimJob) -> None:
         """End a job: its cores are shared out with the next interval."""
@@ -290,7 +290,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         """Apply a capacity: as many cores as `alive` machines really have; all but those out of service take jobs."""
         back = self.fleet.unserved(len(self.fleet))
         if len(back):
-            self.hosts.serve(self.fleet, back, True)
+            self.hosts.set_in_service(self.fleet, back, True)
             self.flow.freed = True
         self.shares.capacity = alive * self.fleet.cores / self.settings.oversubscription
         self._due = True
@@ -299,7 +299,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         """Share out with the next interval, if a job could have more."""
         if self._next_s == math.inf and self.shares.improvable:
             interval_s = self.settings.interval_s
-            self._next_s = (math.floor((self.bs.time() + EVEN_S) / interval_s) + 1) * interval_s
+            self._next_s = (math.floor((self.bs.time() + CAUGHT_UP_S) / interval_s) + 1) * interval_s
 
     # carrying out -----------------------------------------------------------------------------------------------
 
@@ -307,10 +307,10 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         """Start the jobs that can start, and set the speeds."""
         super().apply()
         now_s, shares = self.bs.time(), self.shares
-        if shares.ease(now_s):
+        if shares.restore_nominal_speed(now_s):
             self._look_again()
             self._set_speeds()
-        if self._due or now_s + EVEN_S >= self._next_s or shares.exceeded:
+        if self._due or now_s + CAUGHT_UP_S >= self._next_s or shares.exceeded:
             self._due, self._next_s = False, math.inf
             shares.share(now_s)
             self._set_speeds()
@@ -322,7 +322,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     def execute(self, task: Job[float]) -> None:
         """Start a job once the speed of its cores is set."""
-        task.mask, use = self.hosts.take(task, self.fleet), task.state
+        task.mask, use = self.hosts.assign(task, self.fleet), task.state
         self.shares.add(task.number, task.hosts * use, 1.0 / use, self.bs.time())
         self._starting.append(task)
 
@@ -351,4 +351,4 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         """See `CapacityScheduler`; request a wake-up at the next interval, too."""
         super().call(now_s)
         if not self.finished():
-            self.lifecycle.wake_at(max(min(self._next_s, self.shares.even_s), now_s + EVEN_S), now_s)
+            self.lifecycle.wake_at(max(min(self._next_s, self.shares.caught_up_s), now_s + CAUGHT_UP_S), now_s)

@@ -15,7 +15,7 @@ from batwatt.model.workload import RELEASE, START_S
 from batwatt.scheduling.base import Scheduler, SchedulerOptions
 from batwatt.scheduling.cluster import Cluster, outage
 from batwatt.scheduling.job import BatsimJob, Job, number_in
-from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.orders import FirstCome
 from batwatt.scheduling.queue import Queue
 from batwatt.units import LAG_S, REPORTED_S
 
@@ -52,7 +52,7 @@ class Replay(Scheduler[ReplayOptions]):
     def onSimulationBegins(self) -> None:
         """Set all hosts idle."""
         super().onSimulationBegins()
-        self.cluster = Cluster(self.bs.nb_compute_resources, Queue(Fcfs()), transitions=self.transitions)
+        self.cluster = Cluster(self.bs.nb_compute_resources, Queue(FirstCome()), transitions=self.transitions)
 
     def onJobSubmission(self, attempt: BatsimJob) -> None:
         """Take in a job, to be started at its recorded start."""

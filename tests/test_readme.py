@@ -43,7 +43,7 @@ def check_command(line: str) -> None:
             command.make_context(command.name, words)
         except InputError as error:
             # files of the reader are not there
-            assert "no such scheduler file" in str(error)
+            assert "no such file or folder" in str(error)
 
 
 def options_of(line: str) -> dict[str, str]:

@@ -86,5 +86,5 @@ def test_a_shipped_part_is_not_replaced(tmp_path):
         "from batwatt.scheduling.orders import Order\nfrom batwatt.scheduling.registry import register\n\n"
         '@register("order", "fcfs")\nclass Fcfs(Order):\n    def key(self, jobs, now_s):\n        return 0.0\n'
     )
-    with pytest.raises(BatwattError, match=r"order 'fcfs' is already batwatt\.scheduling\.orders\.Fcfs"):
+    with pytest.raises(BatwattError, match=r"order 'fcfs' is already batwatt\.scheduling\.orders\.FirstCome"):
         check_part("order", "fcfs", plugin=plugin)

@@ -30,7 +30,7 @@ from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
-from batwatt.schedulers.carbon.policies import Facts, StartWindow, immediate, oracle, suspend_resume
+from batwatt.schedulers.carbon.policies import PolicyInputs, StartWindow, immediate, oracle, suspend_resume
 from batwatt.units import DAY_S, HOUR_S, PRECISION_S
 
 TABLE, SUMMARY = "table.parquet", "summary.csv"
@@ -96,16 +96,16 @@ def plans(case: Case, arrival_s: float, integral: SignalIntegral) -> dict[str, f
     model = case.model
     job = ShiftJob("job", arrival_s, model)
     twin = replace(job, model=model.averaged())
-    window, facts = StartWindow(arrival_s, case.wait_s), Facts()
+    window, inputs = StartWindow(arrival_s, case.wait_s), PolicyInputs()
     deadline_s = window.deadline_s(job)
 
     def optimum(of: PhaseModel) -> Execution:
         planned = plan(of, integral, arrival_s, deadline_s)
         return Execution(job, planned.segments) if of is model else carry_out(job, planned.intervals, apart=True)
 
-    at_once = immediate(job, window, integral, facts)
-    guessed = oracle(twin, window, integral, facts)
-    pieces = suspend_resume(twin, window, integral, facts)
+    at_once = immediate(job, window, integral, inputs)
+    guessed = oracle(twin, window, integral, inputs)
+    pieces = suspend_resume(twin, window, integral, inputs)
     # the work at its mean power; then the start-up as a part of the work, which is not repeated
     steady = PhaseModel(model.startup, (Phase("mean", model.work_s, model.work_steps.energy_j / model.work_s),))
     free = PhaseModel((), (*model.startup, *model.work))
@@ -117,7 +117,7 @@ def plans(case: Case, arrival_s: float, integral: SignalIntegral) -> dict[str, f
         "arrival_s": arrival_s,
         "immediate_g": carry_out(job, at_once).emitted(integral),
         "immediate_twin_g": carry_out(twin, at_once).emitted(integral),
-        "oracle_g": carry_out(job, oracle(job, window, integral, facts)).emitted(integral),
+        "oracle_g": carry_out(job, oracle(job, window, integral, inputs)).emitted(integral),
         "oracle_averaged_g": carry_out(job, guessed).emitted(integral),
         "oracle_twin_g": carry_out(twin, guessed).emitted(integral),
         "optimum_g": best.emitted(integral),

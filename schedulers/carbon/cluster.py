@@ -27,7 +27,7 @@ from batwatt.schedulers.carbon.policies import StartWindow
 from batwatt.schedulers.carbon.reservations import Preference
 from batwatt.scheduling.capacity import machines_fed
 from batwatt.scheduling.cluster import Transitions
-from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places
 from batwatt.scheduling.orders import First, NodeSelection
 from batwatt.units import LAG_S
@@ -51,7 +51,7 @@ class CarbonState:
     until_s: float = math.inf
     """Planned end in s of the segment that runs (later if it began more than LAG_S late); else infinite."""
 
-    def goes_on(self, now_s: float) -> bool:
+    def continues_at(self, now_s: float) -> bool:
         """Return whether the segment that runs ends now, up to the delays of messages, and another one follows."""
         return not self.ends and abs(self.until_s - now_s) < LAG_S / 2
 
@@ -116,11 +116,11 @@ class CarbonCluster:
         switch: bool = False,
     ) -> None:
         self._bs, self._platform, self._transitions = bs, platform, transitions
-        self._hosts = Hosts(described, switch)
+        self._hosts = MachineHosts(described, switch)
         self._serving = len(self._hosts)
         self._fleet = Fleet(self._serving, self._hosts.cores, math.inf)
         """Machines as planned: `free` of jobs that are over, `ready` when hosts are to be on."""
-        self._hosts.serve(self._fleet, np.arange(self._serving), True)
+        self._hosts.set_in_service(self._fleet, np.arange(self._serving), True)
         self.prefer: Preference | None = None
         """The node selection for machines that plans name."""
         if type(selection) is not First:
@@ -185,7 +185,7 @@ class CarbonCluster:
 
     # hosts of jobs ----------------------------------------------------------------------------------------------
 
-    def take(self, job: CarbonJob, machines: Sequence[int]) -> bool:
+    def hold(self, job: CarbonJob, machines: Sequence[int]) -> bool:
         """Let a job have hosts, on these machines if its plan names some; return False while they are not there.
 
         Hosts that were chosen are its `mask` from then on, for as long as it waits for them, too.
@@ -207,7 +207,7 @@ class CarbonCluster:
         if places is None or not (fleet.usable[places] & (fleet.free[places] >= min(job.hosts, fleet.cores))).all():
             return 0
         fleet.add(job, places, 0.0)
-        return self._hosts.take(job, fleet)
+        return self._hosts.assign(job, fleet)
 
     def settle(self, now_s: float) -> None:
         """End jobs that were to end by now, and count hosts as on that were to be, even if that is not reported yet."""
@@ -236,10 +236,10 @@ class CarbonCluster:
 
     # service ----------------------------------------------------------------------------------------------------
 
-    def leave_out(self) -> npt.NDArray[np.int64]:
+    def exclude(self) -> npt.NDArray[np.int64]:
         """Give up hosts out of service that were chosen; return the cpus that plans lack, by row of the calendar."""
         fleet = self._fleet
-        self._hosts.leave_out(fleet, self._transitions.out)
+        self._hosts.exclude(fleet, self._transitions.out)
         for job in [job for job in fleet.tasks.values() if job.state.until_s == math.inf and fleet.stranded(job)]:
             fleet.remove(job)
             job.mask = 0
@@ -262,7 +262,7 @@ class CarbonCluster:
         fleet, hosts = self._fleet, self._hosts
         for machines, on in zip(self._changes([job for job in near if not job.mask]), (True, False), strict=True):
             if len(machines):
-                hosts.serve(fleet, machines, on)
+                hosts.set_in_service(fleet, machines, on)
         if hosts.pstates is not None:
             for mask, state in hosts.switches(fleet, self._occupied):
                 self._bs.set_resource_state(HostSet(mask), state)

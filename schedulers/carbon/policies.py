@@ -11,7 +11,7 @@ import numpy as np
 
 from batwatt.checks import time_zone
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.signal import SignalIntegral, date_s_of
+from batwatt.model.signal import SignalIntegral, parse_date_s
 from batwatt.model.work import Array, Steps, constant
 from batwatt.schedulers.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import (
@@ -123,7 +123,7 @@ def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, cloc
     if not integral.begin:
         problem = f"{kind} needs a date, and the signal has none"
         raise InputError(integral.source, problem, "take a signal with dates, or say how many hours jobs may wait")
-    begin = datetime.fromtimestamp(date_s_of(integral.begin), UTC)
+    begin = datetime.fromtimestamp(parse_date_s(integral.begin), UTC)
     # whole microseconds, so that 09:00 is 09:00
     finish = begin + timedelta(microseconds=round((job.arrival_s + job.length_s) * 1e6))
     target = CONSTRAINTS[kind](finish.astimezone(time_zone("options", "clock", clock)))
@@ -169,8 +169,8 @@ STEP_S = 1800.0
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts for a policy besides job and signal: the mean length of the job's class in s (None: the job's own).
+class PolicyInputs:
+    """Knowledge of a policy besides job and signal: the mean length of the job's class in s (None: the job's own).
 
     `slot_s`: the time steps of policies that plan by steps (None: their own).
     """
@@ -179,7 +179,7 @@ class Facts:
     slot_s: float | None = None
 
 
-Choose = Callable[[ShiftJob, StartWindow, SignalIntegral, Facts], tuple[Interval, ...]]
+Choose = Callable[[ShiftJob, StartWindow, SignalIntegral, PolicyInputs], tuple[Interval, ...]]
 
 
 @dataclass(frozen=True)
@@ -214,9 +214,9 @@ def policy_named(name: str, where: str = "option policy", suspending: bool = Tru
     return POLICIES[plain]
 
 
-def needed_s(job: ShiftJob, window: StartWindow, facts: Facts) -> float:
+def needed_s(job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> float:
     """Return the end in s of the signal that a choice needs: n + W + the longer of the length and the expected one."""
-    return window.latest_s + max(job.length_s, facts.expected_length_s or 0.0)
+    return window.latest_s + max(job.length_s, inputs.expected_length_s or 0.0)
 
 
 def carbon_policy(name: str, **properties: bool) -> Callable[[Choose], Choose]:
@@ -239,61 +239,69 @@ def _after(window: StartWindow, pieces: list[Interval]) -> tuple[Interval, ...]:
 
 
 @carbon_policy("immediate")
-def immediate(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def immediate(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+) -> tuple[Interval, ...]:
     """Start on arrival: s = n."""
     return _run(job, window.arrival_s)
 
 
 @carbon_policy("latest")
-def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start as late as allowed: s = n + W."""
     return _run(job, window.latest_s)
 
 
 @carbon_policy("lowest")
-def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
-    part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
+    part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     reached = part.edges_s[:-1] <= window.wait_s
     return _run(job, window.arrival_s + float(part.edges_s[np.argmin(part.values[reached])]))
 
 
 @carbon_policy("oracle")
-def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
 
     C is linear between the starts at which an edge of p meets an edge of c, so that only those, n and n + W matter.
     Listing 5.7 of the carbon thesis with its power as a function of time.
     """
-    return _least(job, window, integral, facts, job.model.steps)
+    return _least(job, window, integral, inputs, job.model.steps)
 
 
 @carbon_policy("waiting")
-def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
 
     e is the mean length of the job's class, at constant power (GAIA's lowest window); s in [n, n + W].
     """
-    return _least(job, window, integral, facts, _usual(job, facts))
+    return _least(job, window, integral, inputs, _usual(job, inputs))
 
 
 @carbon_policy("cst-oracle")
-def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def cst_oracle(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+) -> tuple[Interval, ...]:
     """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
 
     Between two meetings of edges C is linear, so that the ratio is monotone, and only the meetings, 0 and W matter.
     """
-    return _most_per_time(job, window, integral, facts, job.model.steps)
+    return _most_per_time(job, window, integral, inputs, job.model.steps)
 
 
 @carbon_policy("cst-average")
-def cst_average(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def cst_average(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+) -> tuple[Interval, ...]:
     """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
-    return _most_per_time(job, window, integral, facts, _usual(job, facts))
+    return _most_per_time(job, window, integral, inputs, _usual(job, inputs))
 
 
 @carbon_policy("suspend-resume", interrupting=True)
-def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def suspend_resume(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+) -> tuple[Interval, ...]:
     """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
 
     Steps of the signal are taken by (c, begin) until they last l; of the last the first part. With start-ups the job
@@ -313,7 +321,7 @@ def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral,
 
 @carbon_policy("suspend-resume-threshold", interrupting=True)
 def suspend_resume_threshold(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Run whenever c(t) < q, the 0.3-quantile of the day from n, or once W has been waited in all; knows no start-up.
 
@@ -335,12 +343,14 @@ def suspend_resume_threshold(
 
 
 @carbon_policy("wait-awhile")
-def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def wait_awhile(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+) -> tuple[Interval, ...]:
     """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
 
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
     """
-    step_s = facts.slot_s or STEP_S
+    step_s = inputs.slot_s or STEP_S
     check_slots(window.wait_s, step_s)
     offsets: Array = np.arange(int(window.wait_s / step_s + PRECISION_S) + 1, dtype=np.float64) * step_s
     part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
@@ -350,14 +360,14 @@ def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, fa
 
 @carbon_policy("wait-awhile-interrupting", interrupting=True)
 def wait_awhile_interrupting(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Run in the D cheapest steps of [n, n + l + W[, by (mean of c, begin); knows no start-up.
 
     Steps of d = 30 min, or of the slot that is given, begin at n; the last is cut at the deadline. D is the least
     number of them that lasts l. Let's Wait Awhile, interrupting, with the right bound.
     """
-    step_s = facts.slot_s or STEP_S
+    step_s = inputs.slot_s or STEP_S
     length_s = window.deadline_s(job) - window.arrival_s
     check_slots(length_s, step_s)
     edges: Array = np.append(np.arange(0.0, length_s, step_s), length_s)
@@ -371,7 +381,9 @@ def wait_awhile_interrupting(
 
 
 @carbon_policy("phase-aware", interrupting=True, exact=True)
-def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
+def phase_aware(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
     Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
@@ -379,55 +391,55 @@ def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, fa
     suspend-resume is the optimum.
     """
     plain = not job.model.startup and len(job.model.work_steps.watts) == 1
-    if plain and facts.slot_s is None:
-        whole = carry_out(job, suspend_resume(job, window, integral, facts))
+    if plain and inputs.slot_s is None:
+        whole = carry_out(job, suspend_resume(job, window, integral, inputs))
         return tuple((segment.begin_s, segment.end_s) for segment in whole.segments)
-    return _optimum(job, window, integral, facts, False)
+    return _optimum(job, window, integral, inputs, False)
 
 
 @carbon_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
 def phase_aware_checkpoints(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Exact optimum where jobs can be suspended at the ends of their checkpoint phases only (dynamic programming).
 
     A job without one needs no slots: for it oracle is the optimum.
     """
-    if not job.model.checkpoints_s and facts.slot_s is None:
-        return oracle(job, window, integral, Facts())
-    return _optimum(job, window, integral, facts, True)
+    if not job.model.checkpoints_s and inputs.slot_s is None:
+        return oracle(job, window, integral, PolicyInputs())
+    return _optimum(job, window, integral, inputs, True)
 
 
 def _optimum(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts, checkpoints: bool
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs, checkpoints: bool
 ) -> tuple[Interval, ...]:
     return plan(
         job.model,
         integral,
         window.arrival_s,
         window.deadline_s(job),
-        slot_s=facts.slot_s,
+        slot_s=inputs.slot_s,
         checkpoints=checkpoints,
         most_cells=MOST_CELLS,
     ).intervals
 
 
-def _usual(job: ShiftJob, facts: Facts) -> Steps:
-    return constant(facts.expected_length_s or job.length_s, 1.0).steps
+def _usual(job: ShiftJob, inputs: PolicyInputs) -> Steps:
+    return constant(inputs.expected_length_s or job.length_s, 1.0).steps
 
 
 def _least(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs, steps: Steps
 ) -> tuple[Interval, ...]:
-    part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
+    part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     starts = candidates(steps, part, window.wait_s)
     return _run(job, window.arrival_s + float(starts[first_least(emitted(starts, steps, part))]))
 
 
 def _most_per_time(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs, steps: Steps
 ) -> tuple[Interval, ...]:
-    part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
+    part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     starts = candidates(steps, part, window.wait_s)
     carbon = emitted(starts, steps, part)
     gains = (carbon[0] - carbon) / (starts + steps.length_s)

@@ -19,7 +19,7 @@ from batwatt.model.work import Array
 from batwatt.schedulers.carbon.execution import Execution, Segment, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import MOST_SLOTS, NOISE, check_slots, first_least
 from batwatt.schedulers.carbon.optimum import NoPlanError, plan
-from batwatt.schedulers.carbon.policies import Facts, ShiftPolicy, StartWindow, immediate, oracle
+from batwatt.schedulers.carbon.policies import PolicyInputs, ShiftPolicy, StartWindow, immediate, oracle
 from batwatt.units import PRECISION_S
 
 Ids = npt.NDArray[np.int64]
@@ -164,7 +164,7 @@ class ReservationCalendar:
         best: list[int] = np.argsort(-slots, kind="stable")[:rows].tolist()
         return best
 
-    def take(self, execution: Execution) -> Execution:
+    def reserve(self, execution: Execution) -> Execution:
         """Hold an execution that fits, and return it; where machines are told apart, the result names them."""
         if self.apart:
             execution = self._placed(execution)
@@ -272,11 +272,11 @@ class ReservationCalendar:
 
 @dataclass(frozen=True)
 class Placement:
-    """The execution of the rest of a job, with the window and the facts by which it is placed again."""
+    """The execution of the rest of a job, with the window and the inputs by which it is placed again."""
 
     execution: Execution
     window: StartWindow
-    facts: Facts
+    inputs: PolicyInputs
 
     @property
     def due_s(self) -> float:
@@ -298,20 +298,20 @@ class SharedCluster:
     def __init__(self, integral: SignalIntegral, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
         self.integral, self.calendar, self.policy = integral, calendar, policy
 
-    def place(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution | None:
+    def place(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution | None:
         """Place a job, which holds its cores from now on; return None if it never fits. Raises InputError."""
         calendar, policy = self.calendar, self.policy
-        intervals = policy.choose(job, window, self.integral, facts)
+        intervals = policy.choose(job, window, self.integral, inputs)
         alone = carry_out(job, intervals, checkpoints=policy.checkpoints, apart=policy.exact)
         execution: Execution | None = alone
         if not calendar.fits(calendar.need(alone)):
             best = policy.exact or policy.choose is oracle
-            execution = self._among_others(job, window, facts) if best else None
+            execution = self._among_others(job, window, inputs) if best else None
             if execution is None:
-                late = self._at_once(job, window, facts) if best else alone
+                late = self._at_once(job, window, inputs) if best else alone
                 slots = calendar.delay(calendar.need(late))
                 execution = None if slots is None else _later(late, slots * calendar.slot_s)
-        return None if execution is None else calendar.take(execution)
+        return None if execution is None else calendar.reserve(execution)
 
     def place_anew(self, placements: Sequence[Placement]) -> list[Execution]:
         """Place jobs again, in this order, by the signal as it is known now; return the executions from now on.
@@ -327,7 +327,7 @@ class SharedCluster:
     def place_elsewhere(self, placement: Placement) -> Execution | None:
         """Place a job again whose machines are not there; return None, and hold its place, if there is no room."""
         self.calendar.give_back(placement.execution)
-        execution = self.place(placement.execution.job, placement.window, placement.facts)
+        execution = self.place(placement.execution.job, placement.window, placement.inputs)
         if execution is None:
             self.calendar.hold(placement.execution)
         return execution
@@ -337,7 +337,7 @@ class SharedCluster:
         calendar = self.calendar
         for one in placements:
             calendar.give_back(one.execution)
-        executions = [self.place(one.execution.job, one.window, one.facts) for one in placements]
+        executions = [self.place(one.execution.job, one.window, one.inputs) for one in placements]
         placed = [execution for execution in executions if execution is not None]
         if len(placed) == len(placements) and self._better(placed, placements):
             return placed
@@ -357,14 +357,14 @@ class SharedCluster:
         # what is saved by rounding alone is not saved
         return after < before - NOISE * abs(before)
 
-    def _at_once(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution:
-        return carry_out(job, immediate(job, window, self.integral, facts))
+    def _at_once(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution:
+        return carry_out(job, immediate(job, window, self.integral, inputs))
 
-    def _among_others(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution | None:
+    def _among_others(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution | None:
         slot_s = self.calendar.slot_s
         if self.policy.exact:
             return self._optimum(job, window)
-        whole = self._at_once(job, window, facts)
+        whole = self._at_once(job, window, inputs)
         good = self.calendar.fitting(self.calendar.need(whole), math.floor(window.wait_s / slot_s + PRECISION_S))
         if not good.any():
             return None

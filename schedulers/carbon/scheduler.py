@@ -21,7 +21,14 @@ from batwatt.protocol.job_fields import NotForPhasesError
 from batwatt.schedulers.carbon.cluster import CarbonCluster, CarbonJob, CarbonState, PhaseCluster
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob
 from batwatt.schedulers.carbon.forecast import SignalForecast, weighed
-from batwatt.schedulers.carbon.policies import Facts, StartWindow, check_limits, is_short, policy_named, start_window
+from batwatt.schedulers.carbon.policies import (
+    PolicyInputs,
+    StartWindow,
+    check_limits,
+    is_short,
+    policy_named,
+    start_window,
+)
 from batwatt.schedulers.carbon.reservations import Placement, ReservationCalendar, SharedCluster
 from batwatt.scheduling.base import LIMIT, NODES, WAIT_H, PartChoice, Scheduler, SchedulerOptions, WaitHours
 from batwatt.scheduling.cluster import outage
@@ -149,20 +156,20 @@ class Carbon(Scheduler[CarbonOptions]):
         self.shared.integral = self.forecast.at(job.arrival_s)
         window = start_window(job, self.shared.integral, settings.wait_h, settings.deadline_h, settings.constraint)
         allowed = window.after(self.cluster.earliest_s(job.arrival_s))
-        facts = self._facts_of(job)
-        execution = self.shared.place(job, allowed, facts)
+        inputs = self._inputs_of(job)
+        execution = self.shared.place(job, allowed, inputs)
         if execution is None and self.transitions.out:
             # it waits until the hosts that it needs are back
-            lacking = self.cluster.leave_out()
+            lacking = self.cluster.exclude()
             self.shared.calendar.lack(0 * lacking, job.arrival_s)
-            execution = self.shared.place(job, allowed, facts)
+            execution = self.shared.place(job, allowed, inputs)
             self.shared.calendar.lack(lacking, job.arrival_s)
         return execution, window
 
-    def _facts_of(self, job: ShiftJob) -> Facts:
-        """Return facts for policies: the mean length of the job's class so far."""
+    def _inputs_of(self, job: ShiftJob) -> PolicyInputs:
+        """Return the inputs of policies: the mean length of the job's class so far."""
         total_s, count = self._lengths[is_short(job)]
-        return Facts(total_s / count)
+        return PolicyInputs(total_s / count)
 
     def _plan_anew(self, now_s: float) -> None:
         """Plan waiting jobs again; a job that must have started by now keeps its plan."""
@@ -185,7 +192,7 @@ class Carbon(Scheduler[CarbonOptions]):
         whole, left = state.execution.job, state.left
         begin_s = self.cluster.earliest_s(max(now_s, whole.arrival_s))
         wait_s = state.window.deadline_s(whole) - left.job.length_s - begin_s
-        return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), self._facts_of(whole)), wait_s < 0.0
+        return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), self._inputs_of(whole)), wait_s < 0.0
 
     def _go_on(self, job: CarbonJob, left: Execution) -> None:
         """Replace the rest of a job."""
@@ -205,7 +212,7 @@ class Carbon(Scheduler[CarbonOptions]):
         """Plan around the hosts out of service: starts on their machines are placed elsewhere, where there is room."""
         calendar = self.shared.calendar
         if self._hosts_changed or self.transitions.out:
-            calendar.lack(self.cluster.leave_out(), now_s)
+            calendar.lack(self.cluster.exclude(), now_s)
         if not self._hosts_changed:
             return
         self._hosts_changed = False
@@ -298,7 +305,7 @@ class Carbon(Scheduler[CarbonOptions]):
         turn = math.floor((now_s + _SOON_S) / self._every_s)
         # messages may be late; at other times no job waited when it was time
         if turn > self._turn and now_s - turn * self._every_s <= LAG_S:
-            if any(running.state.goes_on(now_s) for running in self.lifecycle.jobs.values()):
+            if any(running.state.continues_at(now_s) for running in self.lifecycle.jobs.values()):
                 # the rest of it is planned again, too, once its end is reported
                 if self._stops:
                     self.lifecycle.wake_at(self._stops[0][0], now_s + _SOON_S)
@@ -335,7 +342,7 @@ class Carbon(Scheduler[CarbonOptions]):
     def _start(self, job: CarbonJob, now_s: float) -> bool:
         """Start the next segment of a job, or reject what never can; return False if it waits for its hosts."""
         segment = job.state.next_segment
-        if self.cluster.take(job, segment.machines):
+        if self.cluster.hold(job, segment.machines):
             late_s = now_s - segment.begin_s
             job.state.until_s = segment.end_s + (late_s if late_s > LAG_S else 0.0)
             self._run_segment(job, now_s)
@@ -347,7 +354,7 @@ class Carbon(Scheduler[CarbonOptions]):
 
     def _resume(self, job: CarbonJob, now_s: float) -> bool:
         """Run the next piece of a job on other hosts; return False while there are none."""
-        if not self.cluster.take(job, ()):
+        if not self.cluster.hold(job, ()):
             return False
         job.state.until_s = now_s + sum(length_s for length_s, _ in job.state.pieces)
         self._run_piece(job)

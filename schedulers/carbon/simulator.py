@@ -21,7 +21,7 @@ from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import weighed
 from batwatt.schedulers.carbon.optimum import NoPlanError
 from batwatt.schedulers.carbon.policies import (
-    Facts,
+    PolicyInputs,
     check_limits,
     expected_lengths,
     is_short,
@@ -170,7 +170,7 @@ def simulate(
     windows = [start_window(job, integral, *limits) for job in jobs]
     signal = weighed(integral, options.price, options.carbon_weight, options.price_weight)
     means = expected_lengths(jobs).items()
-    facts = {short: Facts(mean_s, options.slot_s) for short, mean_s in means}
+    facts = {short: PolicyInputs(mean_s, options.slot_s) for short, mean_s in means}
     executions = []
     for job, window in zip(jobs, windows, strict=True):
         try:

@@ -278,12 +278,12 @@ def plan_instance(source: InstanceData, where: object, method: Method) -> Period
     """Return the plan of one period. Raises InputError."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
-    with blaming(where):
+    with naming_input(where):
         return subset_sum(source.instance) if method == "subset-sum" else plan(source.instance)
 
 
 @contextmanager
-def blaming(where: object) -> Iterator[None]:
+def naming_input(where: object) -> Iterator[None]:
     """Raise InputError, in place of errors of planning within, which names the input `where`."""
     try:
         yield

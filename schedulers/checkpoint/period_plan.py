@@ -239,7 +239,7 @@ class TooLargeError(ValueError):
 
 
 @dataclass(frozen=True)
-class Knapsack:
+class PeriodKnapsack:
     """The knapsack of one time D at which checkpoints end; its solution is `table`.
 
     `jobs` are those that are looked at, in the order in which they are; `unit` processors count as one. `table[a, b]`
@@ -298,7 +298,7 @@ def plan(
     """
     if not skip_large:
         _check_time(instance, must)
-    best: Knapsack | None = None
+    best: PeriodKnapsack | None = None
     most = -math.inf
     for end_s in checkpoint_ends(instance):
         try:
@@ -380,7 +380,7 @@ def _meanings(end_s: float) -> Mapping[State, Mapping[int, Decision]]:
     return _ONE_PHASE if end_s == 0.0 else _TWO_PHASES
 
 
-def solve(instance: Instance, end_s: float, must: Collection[str] = ()) -> Knapsack:
+def solve(instance: Instance, end_s: float, must: Collection[str] = ()) -> PeriodKnapsack:
     """Return the knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
     processors = instance.processors
     meaning = _meanings(end_s)
@@ -395,7 +395,7 @@ def solve(instance: Instance, end_s: float, must: Collection[str] = ()) -> Knaps
     return _packed(end_s, jobs, np.array(rows).reshape(-1, 3), processors, free)
 
 
-def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> Knapsack:
+def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> PeriodKnapsack:
     unit = _unit(jobs)
     rows, columns = free // unit + 1, processors // unit + 1
     parts = _parts(len(jobs), rows * columns)
@@ -405,7 +405,7 @@ def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: 
     table = np.zeros((rows, columns))
     widths = np.array([job.processors // unit for job in jobs], dtype=np.int64)
     fill(widths, worths, table)
-    return Knapsack(end_s, tuple(jobs), unit, widths, worths, table)
+    return PeriodKnapsack(end_s, tuple(jobs), unit, widths, worths, table)
 
 
 def _unit(jobs: Sequence[PeriodJob]) -> int:

@@ -31,8 +31,8 @@ from batwatt.schedulers.checkpoint.sequence import (
     Cover,
     Method,
     Objective,
-    Past,
     Prepared,
+    WorkHistory,
     plan_by,
     prepare,
     usual_objective,
@@ -95,7 +95,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """Jobs to come to machines from `_later_s` on."""
         self._later_s = 0.0
 
-    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> PeriodPlan:
+    def plan(self, instance: Instance, past: Callable[[], Mapping[str, WorkHistory]]) -> PeriodPlan:
         """Return the plan of a period by the chosen method; `past` gives the past of its jobs."""
         try:
             return plan_by(self.settings.method, instance, past, self.settings.min_yield, skip_large=True)
@@ -186,17 +186,17 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
 
     def _nearly_saved(self, now_s: float) -> bool:
         """Return whether a checkpoint is to end just now, as those before a change do."""
-        saving = (task for task in self._running() if task.state.doing == "checkpoint")
+        saving = (task for task in self._running() if task.state.phase == "checkpoint")
         return any(task.start_s + task.state.checkpoint_s <= now_s + LAG_S for task in saving)
 
     def _begin_checkpoints(self, now_s: float) -> None:
         for task in self._running():
             state = task.state
-            if state.checkpoint_at_s is None or state.checkpoint_at_s > now_s + LAG_S or state.doing == "recovery":
+            if state.checkpoint_at_s is None or state.checkpoint_at_s > now_s + LAG_S or state.phase == "recovery":
                 continue
             state.checkpoint_at_s = None
             # what ends within the lag of times needs none
-            if state.doing == "work" and task.rest_s(now_s) > LAG_S:
+            if state.phase == "work" and task.rest_s(now_s) > LAG_S:
                 self.segments.kill(task, "checkpoint" if state.checkpoint_s > 0.0 else "leave")
 
     def _running(self) -> list[CheckpointJob]:
@@ -217,7 +217,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
             if task.state.leaves:
                 leaving.append(task)
                 continue
-            if task.state.doing == "work" and task.rest_s(now_s) <= step_s - now_s:
+            if task.state.phase == "work" and task.rest_s(now_s) <= step_s - now_s:
                 continue  # gone by then
             works_s = self._works_s(task, max(now_s, self._later_s) if task in self._later else now_s)
             if works_s >= step_s:
@@ -260,13 +260,13 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
             for task in [task for task in self.segments.waiting.values() if task.width > most]:
                 self.segments.refuse(task)
         # a checkpoint that is longer than the period was goes on
-        free = alive - sum(task.width for task in self._running() if task.state.doing == "checkpoint")
-        if self.fleet.outs:
+        free = alive - sum(task.width for task in self._running() if task.state.phase == "checkpoint")
+        if self.fleet.out_count:
             # what goes on there in part holds machines in service, too
             stranded = (task.places for task in self.fleet.tasks.values() if self.fleet.stranded(task))
             free -= sum(int(self.fleet.in_service[places].sum()) for places in stranded)
         self._drop_unsaved(free, now_s)
-        here = [task for task in self._running() if task.state.doing != "checkpoint"]
+        here = [task for task in self._running() if task.state.phase != "checkpoint"]
         here += self._plannable(free)
         tasks = {task.name: task for task in in_order(here)}
         jobs = [self._before(task, now_s) for task in tasks.values()]
@@ -281,11 +281,11 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
 
     def _drop_unsaved(self, free: int, now_s: float) -> None:
         """Kill jobs that are not saved until the others fit; those that lose least go first."""
-        unsaved = [task for task in self._running() if task.state.doing == "work" and task.state.checkpoint_s > 0.0]
+        unsaved = [task for task in self._running() if task.state.phase == "work" and task.state.checkpoint_s > 0.0]
         held = sum(task.width for task in unsaved)
 
         def loss(task: CheckpointJob) -> tuple[float, int]:
-            return task.width * (task.state.again_s - task.left_s + task.ran_s(now_s)), task.number
+            return task.width * (task.state.rerun_s - task.left_s + task.ran_s(now_s)), task.number
 
         for task in sorted(unsaved, key=loss):
             if held <= free:
@@ -294,21 +294,21 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
             self.segments.kill(task, "lose")
 
     def _before(self, task: CheckpointJob, now_s: float) -> PeriodJob:
-        if task.state.doing == "waiting":
+        if task.state.phase == "waiting":
             return waiting_job(task)
-        if task.state.doing == "work" and task.state.checkpoint_s > 0.0:
+        if task.state.phase == "work" and task.state.checkpoint_s > 0.0:
             return period_job(task, "running")
-        rest_s = max(0.0, task.start_s + task.state.recovery_s - now_s) if task.state.doing == "recovery" else 0.0
+        rest_s = max(0.0, task.start_s + task.state.recovery_s - now_s) if task.state.phase == "recovery" else 0.0
         return period_job(task, "checkpointed", recovering_s=rest_s)
 
     def _obey(self, task: CheckpointJob, decision: Decision, now_s: float) -> None:
         if decision == "run":
-            if task.state.doing == "paused":
+            if task.state.phase == "paused":
                 self.segments.work(task)
         elif decision in ("stop", "recover-later"):
-            if task.state.doing == "paused":
+            if task.state.phase == "paused":
                 self.segments.leave(task)
-            elif task.state.doing != "waiting":
+            elif task.state.phase != "waiting":
                 self.segments.kill(task, "leave")
         elif decision == "checkpoint":
             task.state.leaves = True
@@ -334,7 +334,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
                 self._starts += self._later
                 self._later.clear()
         # one that was to be stopped for another may have ended before
-        self._starts = [task for task in self._starts if task.state.doing == "waiting" and not self._start(task)]
+        self._starts = [task for task in self._starts if task.state.phase == "waiting" and not self._start(task)]
         if self.segments.room:
             self.segments.room = False
             self._fill(now_s)
@@ -349,9 +349,9 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """Let machines without a job leave the service, or take some into it."""
         fleet = self.fleet
         if fleet.serving > self.alive:
-            self.hosts.serve(fleet, fleet.idle(True)[::-1][: fleet.serving - self.alive], False)
+            self.hosts.set_in_service(fleet, fleet.idle(True)[::-1][: fleet.serving - self.alive], False)
         elif fleet.serving < self.alive:
-            self.hosts.serve(fleet, fleet.idle(False)[: self.alive - fleet.serving], True)
+            self.hosts.set_in_service(fleet, fleet.idle(False)[: self.alive - fleet.serving], True)
 
     def _start(self, task: CheckpointJob) -> bool:
         places = self.fleet.place(task, self.bs.time(), 0, len(self.fleet), True, blind=True)
@@ -432,7 +432,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
 
     def _at_risk(self, task: CheckpointJob, now_s: float) -> bool:
         """Return whether the next change would find a job, that runs or begins now, with work that is not saved."""
-        if task.state.leaves or task.state.checkpoint_at_s is not None or task.state.doing == "checkpoint":
+        if task.state.leaves or task.state.checkpoint_at_s is not None or task.state.phase == "checkpoint":
             return False
         return self._cannot_save(task, now_s) and task.rest_s(now_s) > self.step_s - self._works_s(task, now_s)
 
@@ -445,9 +445,9 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
 
     def _works_s(self, task: CheckpointJob, now_s: float) -> float:
         """Return the time in s from which a job works that does, recovers, or begins now."""
-        if task.state.doing == "recovery":
+        if task.state.phase == "recovery":
             return task.start_s + task.state.recovery_s
-        return now_s + (task.state.recovery_s if task.state.doing == "waiting" and task.state.begun else 0.0)
+        return now_s + (task.state.recovery_s if task.state.phase == "waiting" and task.state.begun else 0.0)
 
     # facts ------------------------------------------------------------------------------------------------------
 
@@ -463,8 +463,8 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         since_s = max(self._counted_s, task.submit_s)
         return task.state.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
 
-    def _past(self, tasks: Iterable[CheckpointJob], now_s: float) -> dict[str, Past]:
-        return {task.name: Past(max(task.done_s(now_s), 0.0), self._alone_s(task, now_s)) for task in tasks}
+    def _past(self, tasks: Iterable[CheckpointJob], now_s: float) -> dict[str, WorkHistory]:
+        return {task.name: WorkHistory(max(task.done_s(now_s), 0.0), self._alone_s(task, now_s)) for task in tasks}
 
     # giving up --------------------------------------------------------------------------------------------------
 
@@ -472,7 +472,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """See `CapacityScheduler`."""
         self.lifecycle.give_up(self.segments.leave_waiting())
         for task in in_order(task for task in self.fleet.tasks.values() if not task.dying):
-            if task.state.doing == "paused":
+            if task.state.phase == "paused":
                 self.segments.end(task)
             else:
                 self.segments.kill(task, "lose")
@@ -496,5 +496,5 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         active = fleet.tasks or self.lifecycle.pending or self._starts or self._later
         if active or (fleet.in_service & ~fleet.ready).any():
             return [], ""
-        why = outage(self.transitions.out) if fleet.outs else "no machine is alive any more"
+        why = outage(self.transitions.out) if fleet.out_count else "no machine is alive any more"
         return self.segments.leave_waiting(), why

@@ -19,13 +19,13 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINT, CHECKPOINT_S, CHECKPOINTED, DEPENDS, NO_WALLTIME, RECOVERY, RECOVERY_S
 from batwatt.schedulers.checkpoint.period_plan import PeriodJob, State
-from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places, number_in
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.units import LAG_S
 
-Doing = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
-Then = Literal["checkpoint", "leave", "lose"]
+Phase = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
+AfterKill = Literal["checkpoint", "leave", "lose"]
 """Next step after a kill: a checkpoint, leaving with all work saved, or leaving with the work saved before."""
 _ROUNDED = 6
 _LEAST_S = 10.0**-_ROUNDED
@@ -36,16 +36,16 @@ _LEAST_S = 10.0**-_ROUNDED
 class CheckpointState:
     """Checkpoints and recovery of a job; times in s.
 
-    A job does work at its `pace` while `doing` is "work", else its pace is 0. A `paused` job is in memory, on its
+    A job does work at its `pace` while its `phase` is "work", else its pace is 0. A `paused` job is in memory, on its
     machines, and has no segment.
     """
 
     checkpoint_s: float
     recovery_s: float
-    again_s: float
+    rerun_s: float
     """Rest of the job after a kill: its work since the last checkpoint is lost."""
-    doing: Doing = "waiting"
-    then: Then = "lose"
+    phase: Phase = "waiting"
+    after_kill: AfterKill = "lose"
     leaves: bool = False
     """True if it leaves after the checkpoint that it takes or will take."""
     begun: bool = False
@@ -75,7 +75,7 @@ class Segments:
         self,
         lifecycle: JobLifecycle,
         lengths: JobLengths,
-        hosts: Hosts,
+        hosts: MachineHosts,
         usual_s: tuple[float, float],
     ) -> None:
         self._bs = lifecycle.bs
@@ -127,28 +127,28 @@ class Segments:
         """End a segment; `stopped`: nothing follows any more."""
         task, killed = self._lifecycle.ended(job)
         state = task.state
-        doing = state.doing
-        if stopped or (doing == "work" and not killed):
+        phase = state.phase
+        if stopped or (phase == "work" and not killed):
             self.end(task)
             return
-        if doing == "work":
+        if phase == "work":
             done_s = round(task.done_s(self._bs.time()), _ROUNDED)
             task.left_s = task.length_s - min(done_s, task.length_s)
-        elif doing == "checkpoint" and not killed:
-            if task.left_s < state.again_s:
+        elif phase == "checkpoint" and not killed:
+            if task.left_s < state.rerun_s:
                 self._lifecycle.progress()
-            state.again_s = task.left_s
-        state.doing, task.pace = "paused", 0.0
+            state.rerun_s = task.left_s
+        state.phase, task.pace = "paused", 0.0
         if self.fleet.stranded(task):
             # no segment can follow there
             self.leave(task)
-        elif killed and state.then == "checkpoint":
+        elif killed and state.after_kill == "checkpoint":
             self.launch(task, "checkpoint", state.checkpoint_s)
         elif killed or state.leaves:
-            if state.then == "leave" and doing == "work":
-                state.again_s = task.left_s
+            if state.after_kill == "leave" and phase == "work":
+                state.rerun_s = task.left_s
             self.leave(task)
-        elif doing == "recovery":
+        elif phase == "recovery":
             self.work(task)
 
     # segments of jobs -------------------------------------------------------------------------------------------
@@ -171,28 +171,28 @@ class Segments:
         else:
             self.launch(task, "work", task.left_s)
 
-    def launch(self, task: CheckpointJob, doing: Doing, length_s: float) -> None:
+    def launch(self, task: CheckpointJob, phase: Phase, length_s: float) -> None:
         """Start a new span on the machines that the job has."""
-        task.attempt = self._submit(task, doing, length_s)
+        task.attempt = self._submit(task, phase, length_s)
         self._lifecycle.jobs[task.attempt.id] = task
-        self._execute(task, doing)
-        if doing != "work":
-            self._bs.set_job_metadata(task.attempt.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
+        self._execute(task, phase)
+        if phase != "work":
+            self._bs.set_job_metadata(task.attempt.id, CHECKPOINT if phase == "checkpoint" else RECOVERY)
 
-    def _submit(self, task: CheckpointJob, doing: Doing, length_s: float) -> BatsimJob:
+    def _submit(self, task: CheckpointJob, phase: Phase, length_s: float) -> BatsimJob:
         profile = self._lengths.lasting(task.attempt, max(round(length_s, _ROUNDED), _LEAST_S))
-        return self._lifecycle.attempt(task.attempt, profile, self._walltime(task, doing))
+        return self._lifecycle.attempt(task.attempt, profile, self._walltime(task, phase))
 
-    def kill(self, task: CheckpointJob, then: Then) -> None:
-        """End a span; `then` is the next step."""
-        task.state.then, task.state.checkpoint_at_s = then, None
-        if task.state.doing == "work" and then != "lose":
+    def kill(self, task: CheckpointJob, after_kill: AfterKill) -> None:
+        """End a span; `after_kill` is the next step."""
+        task.state.after_kill, task.state.checkpoint_at_s = after_kill, None
+        if task.state.phase == "work" and after_kill != "lose":
             self._bs.set_job_metadata(task.attempt.id, CHECKPOINTED)
         self._lifecycle.kill([task])
 
     def leave(self, task: CheckpointJob) -> None:
         """Take a job that has no segment from its machines, with the work that is saved, and let it wait."""
-        task.left_s = task.state.again_s
+        task.left_s = task.state.rerun_s
         task.state.leaves, task.state.checkpoint_at_s = False, None
         self.fleet.remove(task)
         self._wait(task)
@@ -217,18 +217,18 @@ class Segments:
             return task.attempt
         return self._submit(task, "work", task.left_s)
 
-    def _walltime(self, task: CheckpointJob, doing: Doing) -> float:
-        limited = doing == "work" and task.walltime_s < math.inf
+    def _walltime(self, task: CheckpointJob, phase: Phase) -> float:
+        limited = phase == "work" and task.walltime_s < math.inf
         done_s = round(task.length_s - task.left_s, _ROUNDED)
         return max(task.walltime_s - done_s, LAG_S) if limited else NO_WALLTIME
 
-    def _execute(self, task: CheckpointJob, doing: Doing) -> None:
-        task.state.doing, task.start_s = doing, self._bs.time()
-        task.pace = self.fleet.pace(task) if doing == "work" else 0.0
-        self._lifecycle.execute(task, self._hosts.take(task, self.fleet))
+    def _execute(self, task: CheckpointJob, phase: Phase) -> None:
+        task.state.phase, task.start_s = phase, self._bs.time()
+        task.pace = self.fleet.pace(task) if phase == "work" else 0.0
+        self._lifecycle.execute(task, self._hosts.assign(task, self.fleet))
 
     def _wait(self, task: CheckpointJob) -> None:
-        task.state.doing, task.pace = "waiting", 0.0
+        task.state.phase, task.pace = "waiting", 0.0
         self.waiting[task.number] = task
         insort(self.kinds.setdefault(_kind_of(task), []), task, key=_number)
         self.room = True

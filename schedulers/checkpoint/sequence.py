@@ -30,7 +30,7 @@ from batwatt.schedulers.checkpoint.period_plan import (
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class WorkHistory:
     """Useful work of a job so far in s, and the time in s in which it could have worked alone."""
 
     work_s: float = 0.0
@@ -40,9 +40,9 @@ class Past:
         if not 0.0 <= self.work_s < math.inf or not 0.0 <= self.alone_s < math.inf:
             raise ValueError(f"work_s and alone_s must be >= 0 s and finite, got {self.work_s!r} and {self.alone_s!r}")
 
-    def then(self, work_s: float, alone_s: float) -> Past:
+    def then(self, work_s: float, alone_s: float) -> WorkHistory:
         """Return the past after `work_s` s more of work, and `alone_s` s more alone."""
-        return Past(self.work_s + work_s, self.alone_s + alone_s)
+        return WorkHistory(self.work_s + work_s, self.alone_s + alone_s)
 
     @property
     def job_yield(self) -> float:
@@ -50,12 +50,12 @@ class Past:
         return self.work_s / self.alone_s if self.alone_s > 0.0 else 1.0
 
 
-NOTHING = Past()
+NOTHING = WorkHistory()
 
 
 def fair(
     instance: Instance,
-    past: Mapping[str, Past],
+    past: Mapping[str, WorkHistory],
     target: float,
     *,
     skip_large: bool = False,
@@ -79,7 +79,7 @@ def fair(
         return _one_by_one(instance, names, skip_large)
 
 
-def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[PeriodJob]:
+def due(instance: Instance, past: Mapping[str, WorkHistory], target: float) -> list[PeriodJob]:
     """Return the due jobs, by ascending yield without work, then those that could have worked longest, in order."""
     after = {job.id: _after(job, instance, past) for job in instance.jobs}
     waiting = [job for job in instance.jobs if after[job.id].job_yield < target]
@@ -98,7 +98,7 @@ def _one_by_one(instance: Instance, wanted: Collection[str], skip_large: bool) -
     return best
 
 
-def _after(job: PeriodJob, instance: Instance, past: Mapping[str, Past]) -> Past:
+def _after(job: PeriodJob, instance: Instance, past: Mapping[str, WorkHistory]) -> WorkHistory:
     """Return the past of a job at the end of a period in which it does not work."""
     return past.get(job.id, NOTHING).then(0.0, alone_in(job, instance))
 
@@ -115,7 +115,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 def plan_by(
     method: Method,
     instance: Instance,
-    past: Callable[[], Mapping[str, Past]],
+    past: Callable[[], Mapping[str, WorkHistory]],
     min_yield: float,
     *,
     skip_large: bool = False,
@@ -159,7 +159,7 @@ class CapacitySequence:
 
 
 @dataclass(frozen=True)
-class Period:
+class PlannedPeriod:
     """A period of a sequence: its plan, with checkpoints at its end of the jobs `prepared` for the next change.
 
     `begin_s` counts from the beginning of the capacity sequence, times in the plan from the beginning of the period.
@@ -175,8 +175,8 @@ class Followed:
     """A capacity sequence, period by period."""
 
     sequence: CapacitySequence
-    periods: tuple[Period, ...]
-    past: Mapping[str, Past]
+    periods: tuple[PlannedPeriod, ...]
+    past: Mapping[str, WorkHistory]
 
     @cached_property
     def goodput(self) -> float:
@@ -223,7 +223,7 @@ def follow(
         prepared = frozenset[str]()
         if number + 1 < len(sequence.capacities):
             plan, prepared = _prepared(sequence, plan, objective, cover)
-        periods.append(Period(number * sequence.period_s, plan, prepared))
+        periods.append(PlannedPeriod(number * sequence.period_s, plan, prepared))
         for act in plan.acts:
             name = act.job.id
             if act.phases:

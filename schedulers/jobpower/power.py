@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from batwatt.model.platform import NOISE_W
 from batwatt.model.workload import JobPower
-from batwatt.protocol.job_fields import estimate_of, power_of
+from batwatt.protocol.job_fields import parse_estimate, parse_power
 from batwatt.scheduling.registry import register
 
 MOST_SETS: Final = 5000
@@ -140,7 +140,7 @@ class Gaussian(PowerCheck):
 
 
 @register("power_check", "knapsack")
-class Knapsack(SumOfMeans):
+class KnapsackCheck(SumOfMeans):
     """Backfills the set of jobs that uses most hosts within hosts and predicted means.
 
     Branch and bound over the first `depth` candidates of the queue, the earlier ones first among equals; it stops
@@ -230,7 +230,7 @@ class Exact(Predictor):
 
     def predict(self, job: Submitted) -> Prediction:
         """Predict by the fields of the job; its hosts' full watts without them."""
-        power = power_of(job.raw, job.id)
+        power = parse_power(job.raw, job.id)
         return self.nothing_known(job) if power is None else Prediction(power.mean_w, power.std_w**2, power.max_w)
 
 
@@ -246,13 +246,13 @@ class Field(Predictor):
     def predict(self, job: Submitted) -> Prediction:
         """Predict the estimate plus the power of idle hosts; without other fields no deviation, the mean as maximum."""
         idle_w = job.hosts * self.idle_w
-        mean_w = idle_w + estimate_of(job.raw, self.field, job.id)
-        std_w = estimate_of(job.raw, self.std_field, job.id) if self.std_field else 0.0
-        max_w = idle_w + estimate_of(job.raw, self.max_field, job.id) if self.max_field else mean_w
+        mean_w = idle_w + parse_estimate(job.raw, self.field, job.id)
+        std_w = parse_estimate(job.raw, self.std_field, job.id) if self.std_field else 0.0
+        max_w = idle_w + parse_estimate(job.raw, self.max_field, job.id) if self.max_field else mean_w
         return Prediction(mean_w, std_w**2, max(mean_w, max_w))
 
 
-class Past:
+class PowerHistory:
     """The runs of a group, per host: weighted mean and variance, and the maximum of all.
 
     The last run has the weight 1, the one before `decay`, then `decay`², ... The variance is that of the power at a
@@ -296,7 +296,7 @@ class PastRuns(Predictor):
         if isinstance(least, bool) or not isinstance(least, int) or least < 1:
             raise ValueError(f"least must be a whole number >= 1, got {least!r}")
         self.decay, self.least = float(decay), least
-        self._groups: dict[Key, Past] = {}
+        self._groups: dict[Key, PowerHistory] = {}
 
     def _keys(self, job: Submitted) -> Iterator[Key]:
         for level in self.LEVELS:
@@ -313,7 +313,7 @@ class PastRuns(Predictor):
     def learn(self, job: Submitted, power: JobPower) -> None:
         """Count a run in its group of each level."""
         for key in self._keys(job):
-            self._groups.setdefault(key, Past()).add(power, job.hosts, self.decay)
+            self._groups.setdefault(key, PowerHistory()).add(power, job.hosts, self.decay)
 
 
 @register("predictor", "user")

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from batwatt.protocol.job_fields import POWER_FIELDS, power_of
+from batwatt.protocol.job_fields import POWER_FIELDS, parse_power
 from batwatt.schedulers.jobpower.power import (
     Candidate,
     Headroom,
@@ -107,7 +107,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
     def completed(self, job: Job[JobPowerState]) -> None:
         """Learn the power of a run."""
         state = job.state
-        power = power_of(state.raw, job.name)
+        power = parse_power(state.raw, job.name)
         if power is None:
             return
         power = power.until(self.bs.time() - job.start_s)
@@ -249,7 +249,7 @@ class PowerRoom(Room):
     def _candidate(self, job: Job[JobPowerState]) -> Candidate:
         return Candidate(job.hosts, self._load_of(job), self._end_s(job) > self._begin_s)
 
-    def take(self, job: Job[JobPowerState]) -> bool:
+    def start(self, job: Job[JobPowerState]) -> bool:
         """See `Room`."""
         if job.hosts > self._left.hosts:
             return False

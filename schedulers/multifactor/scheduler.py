@@ -28,7 +28,7 @@ from batwatt.schedulers.multifactor.priority import (
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.cluster import Cluster, outage
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s, text_in
-from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.orders import FirstCome
 from batwatt.scheduling.queue import Queue
 from batwatt.units import LAG_S, REPORTED_S
 
@@ -190,7 +190,7 @@ class Multifactor(Scheduler[MultifactorOptions]):
         if self.run_times is not None:
             self.run_times.lengths = JobLengths(self.bs)
         self.multifactor = Priority(self.settings, nodes, len(described))
-        self.queue = Queue(Fcfs())
+        self.queue = Queue(FirstCome())
         self._sorted_s = 0.0
         self.cluster = Cluster(len(described), self.queue, transitions=self.transitions)
 
@@ -286,16 +286,16 @@ class Multifactor(Scheduler[MultifactorOptions]):
         if self._changed or everything:
             rows = self.queue.rows if everything else self.queue.rows[: settings.default_queue_depth]
             rest = len(self.queue.rows) > len(rows)
-            again_s = _at_or_after(now_s + LAG_S, settings.sched_interval_s)
-            self._main_s = again_s if self._main(rows) and rest else math.inf
+            next_s = _at_or_after(now_s + LAG_S, settings.sched_interval_s)
+            self._main_s = next_s if self._main(rows) and rest else math.inf
         if self._changed:
             self._backfill_s = _at_or_after(now_s, settings.bf_interval_s)
         self._changed = False
         if self._backfill_s <= now_s + LAG_S:
             # without a start or an event only new priorities change the plan
-            again_s = self.fairshare.calculated_s + settings.priority_calc_period_s
-            again_s = now_s + settings.bf_interval_s if self._backfill() else again_s
-            self._backfill_s = _at_or_after(again_s, settings.bf_interval_s)
+            next_s = self.fairshare.calculated_s + settings.priority_calc_period_s
+            next_s = now_s + settings.bf_interval_s if self._backfill() else next_s
+            self._backfill_s = _at_or_after(next_s, settings.bf_interval_s)
         if self.queue.rows and self.cluster.free:
             self.lifecycle.wake_at(min(self._main_s, self._backfill_s), now_s)
 
@@ -313,7 +313,7 @@ class Multifactor(Scheduler[MultifactorOptions]):
             job.state.priority = priority
         tiers = np.array([job.state.partition.tier for job in rows])
         numbers = np.array([job.number for job in rows])
-        self.queue = self.cluster.queue = Queue(Fcfs())
+        self.queue = self.cluster.queue = Queue(FirstCome())
         # in order, so that each is put behind all others
         for index in np.lexsort((numbers, submit_s, -priorities, -tiers)).tolist():
             self.queue.add(rows[index], rows[index].state.key)

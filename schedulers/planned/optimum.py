@@ -155,7 +155,7 @@ class _Search:
                     raise InputError("--envelope", text, "give longer steps")
                 text = f"asks for {task.hosts} hosts, and the caps leave it the power at no time, even alone"
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
-            search.timeline.take(job)
+            search.timeline.remove(job)
 
     def _begin(self, orders: Iterable[Sequence[int]]) -> Search:
         """Return the search with a first schedule: the best of some orders."""

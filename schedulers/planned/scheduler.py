@@ -22,7 +22,7 @@ from batwatt.schedulers.powercap.responses import NoConfiguration, Response
 from batwatt.schedulers.powercap.scheduler import Powercap
 from batwatt.scheduling.base import EnvelopeOptions
 from batwatt.scheduling.cluster import outage
-from batwatt.scheduling.orders import Fcfs, Order
+from batwatt.scheduling.orders import FirstCome, Order
 from batwatt.units import REPORTED_S
 
 Counts = tuple[tuple[int, ...], ...]
@@ -325,7 +325,7 @@ class _Action(NamedTuple):
 class Planned(Powercap[PlannedOptions]):
     """Carries out a plan file: states of servers and starts of jobs at their times, as soon as the servers allow it."""
 
-    order: ClassVar[Order] = Fcfs()
+    order: ClassVar[Order] = FirstCome()
     response: ClassVar[Response] = NoConfiguration()
     Options: ClassVar[type[EnvelopeOptions]] = PlannedOptions
     needs_exact_times: ClassVar[bool] = True

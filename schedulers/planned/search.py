@@ -276,7 +276,7 @@ class PowerTimeline:
         self._change(job, 1)
         self._refresh(max(0, self.step_of(start) - 1), self.step_of(self.end[job] - 1))
 
-    def take(self, job: i64) -> None:
+    def remove(self, job: i64) -> None:
         """Take a job out."""
         self._change(job, -1)
         self.row[job] = -1
@@ -383,7 +383,7 @@ class Search:
 
     def _clear(self) -> None:
         for job in self.timeline.runs:
-            self.timeline.take(job)
+            self.timeline.remove(job)
 
     def improve(
         self,
@@ -454,7 +454,7 @@ class Search:
         self.again = self._blocked(row, start, step)
         if self.again > start or not timeline.put(job, start, row - timeline.first[job]):
             return INFINITY
-        timeline.take(job)
+        timeline.remove(job)
         return cost
 
     def insert(self, job: i64, factor: float = FACTORS[-1], skip: float = 0.0) -> bool:
@@ -622,7 +622,7 @@ class Search:
                 total -= self.cost[job]
                 self.old_row[place], self.old_start[place] = timeline.row[job], timeline.start[job]
                 self._touched(job)
-                timeline.take(job)
+                timeline.remove(job)
             placed = 0
             for place in range(size):
                 if not self.insert(self.picked[place], factor, skip):
@@ -642,7 +642,7 @@ class Search:
                 self._keep()
                 continue
             for place in range(placed):
-                timeline.take(self.picked[place])
+                timeline.remove(self.picked[place])
             for place in range(size):
                 job = self.picked[place]
                 timeline.restore(job, self.old_start[place], self.old_row[place] - timeline.first[job])

@@ -132,7 +132,7 @@ class Powercap(PowerScheduler[Settings]):
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of those that no change of speed could touch."""
         super().onSimulationEnds()
-        if self._delays and not self.told_delays:
+        if self._delays and not self.delays_reported:
             text = (
                 "the response %r met %d delays (first: %s): speeds do not slow them, they draw what idle servers do; "
                 "give them as parallel_homogeneous flops (docs/explanation/powercap.md)"

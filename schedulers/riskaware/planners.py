@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from batwatt.model.work import Categories
-from batwatt.schedulers.riskaware.target_plan import OVER, RUNNING, TargetPlan, TargetSettings, Task
+from batwatt.schedulers.riskaware.target_plan import OVER, RUNNING, PlannedTask, TargetPlan, TargetSettings
 from batwatt.scheduling.job import Job
 from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
 from batwatt.units import LAG_S
@@ -21,7 +21,7 @@ from batwatt.units import LAG_S
 
 @dataclass(slots=True)
 class RiskawareState:
-    """What riskaware notes of a job; times in s."""
+    """Notes of riskaware on a job; times in s."""
 
     release_s: float
     early: bool = False
@@ -32,7 +32,7 @@ class RiskawareState:
     """The planner killed it, and it will not run again."""
     wanted: bool = False
     """The planner started it, and it is not on its machine yet."""
-    goes_on: bool = False
+    keeps_running: bool = False
     """The job runs on a machine out of service, though the planner killed it."""
 
 
@@ -314,7 +314,7 @@ class Targets(MachinePlanner):
         if alive is not None and not self._begun:
             self._begin(alive)
         self._arrived = len(self._jobs)
-        tasks: list[Task] = []
+        tasks: list[PlannedTask] = []
         if arrivals:
             lengths_s = np.array([job.length_s for job in arrivals])
             categories = self._categories.of(lengths_s)
@@ -322,7 +322,7 @@ class Targets(MachinePlanner):
             self._area += float(areas.sum())
             self._area_by_category += float(areas @ categories)
             tasks = [
-                Task(job.state.release_s, job.length_s, job.left_s, job.hosts, category)
+                PlannedTask(job.state.release_s, job.length_s, job.left_s, job.hosts, category)
                 for job, category in zip(arrivals, categories.tolist(), strict=True)
             ]
             self._jobs += arrivals
@@ -339,7 +339,7 @@ class Targets(MachinePlanner):
         for job, task in zip(self._jobs, self._plan.tasks, strict=False):
             if task.state == RUNNING and task.machine >= alive:
                 lives = self.restart(job, time_s - (task.end_s - job.left_s))
-                task.again_s = job.left_s if lives else math.inf
+                task.rerun_s = job.left_s if lives else math.inf
 
     def ended(self, number: int, time_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""

@@ -220,7 +220,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         self.lifecycle.live -= 1
         number, now_s = work.number, self.bs.time()
         # what was killed by the plan only ends early for it
-        early_s = self.planner.end_s(number) - 2.0 * LAG_S if work.state.goes_on or late else now_s
+        early_s = self.planner.end_s(number) - 2.0 * LAG_S if work.state.keeps_running or late else now_s
         self._ended.append((number, min(now_s, early_s)))
 
     def _submit_again(self, work: RiskawareJob) -> None:
@@ -229,7 +229,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         if following is None:
             self.lifecycle.live -= 1
             return
-        work.attempt = self.victims.again(work.attempt, following)
+        work.attempt = self.victims.register_next(work.attempt, following)
         self.lifecycle.jobs[work.attempt.id] = work
         if work.state.early and self.settings.as_published and not following.saved_s:
             self.bs.set_job_metadata(work.attempt.id, REMAINDER)
@@ -268,7 +268,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
             alive = self.step() if self.step_s == time_s else None
             batch: list[RiskawareJob] = []
             while arrived and arrived[-1][0] == time_s:
-                batch.append(self._take(arrived.pop()[3]))
+                batch.append(self._admit(arrived.pop()[3]))
             last_s = max(last_s, time_s)
             yield time_s, alive, batch
         if left is not None:
@@ -284,7 +284,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         if jobs:
             self.lifecycle.refuse(jobs, DROPPED)
 
-    def _take(self, work: RiskawareJob) -> RiskawareJob:
+    def _admit(self, work: RiskawareJob) -> RiskawareJob:
         work.number = len(self._by_number)
         self.lifecycle.jobs[work.attempt.id] = work
         self._by_number.append(work)
@@ -304,7 +304,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
             work = works[-1 - number]
             work.state.wanted = False
             if self.fleet.stranded(work):
-                work.state.goes_on = True
+                work.state.keeps_running = True
                 continue
             if work.mask and not work.dying:
                 now_s = self.bs.time()
@@ -322,7 +322,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         self.lifecycle.reject(self._leave(lost), LOST)
 
     def _update_wanted(self) -> None:
-        if self.fleet.outs:
+        if self.fleet.out_count:
             self._replace_machines()
         self._alive[:] = False
         self._alive[[self._machine_of[place] for place in self.planner.machines_alive()]] = True
@@ -383,7 +383,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
                 continue
             work.state.wanted, work.start_s = False, now_s
             self.fleet.add(work, np.array([number]), now_s)
-            self.lifecycle.execute(work, self.hosts.take(work, self.fleet))
+            self.lifecycle.execute(work, self.hosts.assign(work, self.fleet))
         self._queues[place] = left
 
     # giving up --------------------------------------------------------------------------------------------------
@@ -420,13 +420,13 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
             for work in self.lifecycle.jobs.values()
             if not (work.mask or (work.state.wanted and self.planner.machine_of(work.number) not in lost))
         ]
-        if fleet.outs:
+        if fleet.out_count:
             # machines may come back
             for work in works:
                 self.planner.ended(work.number, self.bs.time())
         waiting = self._leave(works)
         self.lifecycle.live = len(self.lifecycle.jobs)
-        return waiting, outage(self.transitions.out) if fleet.outs else NO_MACHINE
+        return waiting, outage(self.transitions.out) if fleet.out_count else NO_MACHINE
 
     def _leave(self, works: list[RiskawareJob]) -> list[BatsimJob]:
         for work in works:

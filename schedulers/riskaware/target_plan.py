@@ -49,10 +49,10 @@ class TargetSettings:
 
 
 @final
-class Task:
+class PlannedTask:
     """A job as it is planned; times in s.
 
-    `run_s` is the time of its next run, `again_s` that of the run after it if this one is killed now: infinite if
+    `run_s` is the time of its next run, `rerun_s` that of the run after it if this one is killed now: infinite if
     the job is lost then. `machine` is -1 for none.
     """
 
@@ -60,7 +60,7 @@ class Task:
         self.release_s = release_s
         self.length_s = length_s
         self.run_s = run_s
-        self.again_s = length_s
+        self.rerun_s = length_s
         self.cores: i64 = cores
         self.category = category
         self.machine: i64 = 0
@@ -155,7 +155,7 @@ class TargetPlan:
         self.alive: i64 = 0
         self.usable: i64 = 0
         self.worst = 1.0
-        self.tasks: list[Task] = []
+        self.tasks: list[PlannedTask] = []
         self._lowest: i64 = 0
         self._machines: i64 = machines
         self._profiles = [Profile() for _ in range(machines)]
@@ -212,7 +212,7 @@ class TargetPlan:
 
     # placing a task ---------------------------------------------------------------------------------------------
 
-    def _target(self, task: Task) -> i64:
+    def _target(self, task: PlannedTask) -> i64:
         """Return the machine of Eq. 1 counted from 0, or the first machine of the pack."""
         usable, pack = self.usable, self._pack
         if self._paper:
@@ -291,7 +291,7 @@ class TargetPlan:
     def _add(self, time_s: float, kind: i64, m: i64, number: i64) -> None:
         heapq.heappush(self._events, (time_s, kind, m, number))
 
-    def _stretched(self, task: Task, end_s: float) -> None:
+    def _stretched(self, task: PlannedTask, end_s: float) -> None:
         """Update S+ by the end of a task."""
         self.worst = max(self.worst, (end_s - task.release_s) / task.length_s)
 
@@ -414,8 +414,8 @@ class TargetPlan:
             m = task.machine
             if m >= alive:
                 self._decisions.append(-1 - number)
-                task.run_s = task.again_s
-                task.state = PLANNED if task.again_s < math.inf else OVER
+                task.run_s = task.rerun_s
+                task.state = PLANNED if task.rerun_s < math.inf else OVER
                 continue
             self._occupy(m, self._profiles[m].first, now_s, task.end_s, task.cores)
             task.state, task.start_s = RESTATED, now_s
@@ -428,7 +428,7 @@ class TargetPlan:
         self._adapt()
         self._happen(now_s)
 
-    def advance(self, until_s: float, change: i64, arrivals: list[Task]) -> list[int]:
+    def advance(self, until_s: float, change: i64, arrivals: list[PlannedTask]) -> list[int]:
         """Go on to `until_s`: starts, ends, then the change to `change` machines (-1: none), then arrivals.
 
         Arrivals are in release order. One that was released earlier than it arrives has been running since: it goes to

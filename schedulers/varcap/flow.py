@@ -13,7 +13,7 @@ from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
 from batwatt.schedulers.varcap.machines import MappingPolicy
 from batwatt.schedulers.varcap.preemption import Preemptions
 from batwatt.schedulers.varcap.queues import Start
-from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places, number_in, request_s
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.run_times import RunTimes
@@ -131,7 +131,7 @@ class JobFlow:
         lifecycle: JobLifecycle,
         lengths: JobLengths,
         victims: Victims,
-        hosts: Hosts,
+        hosts: MachineHosts,
         fleet: Fleet,
         mapping: MappingPolicy,
         preemptions: Preemptions | None,
@@ -239,7 +239,7 @@ class JobFlow:
         if following is None:
             self._done(task, False)
             return
-        task.attempt = victims.again(task.attempt, following)
+        task.attempt = victims.register_next(task.attempt, following)
         self._lifecycle.jobs[task.attempt.id] = task
         if task.moving:
             return
@@ -296,4 +296,4 @@ class JobFlow:
 
     def _execute(self, task: Job) -> None:
         """Start a job on the machines that the fleet has for it."""
-        self._lifecycle.execute(task, self._hosts.take(task, self._fleet))
+        self._lifecycle.execute(task, self._hosts.assign(task, self._fleet))

@@ -61,7 +61,7 @@ class FleetRoom(Room):
             self.limits.free = 0.0
         self._measure()
 
-    def take(self, job: Any) -> bool:
+    def start(self, job: Any) -> bool:
         """See `Room`."""
         task: Job = job
         fleet, where, now_s, reserved = self.fleet, self.where, self.now_s, self._reserved

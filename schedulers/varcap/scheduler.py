@@ -28,7 +28,7 @@ from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.fleet import CapacityForecast, Fleet, Foresight
 from batwatt.scheduling.job import BatsimJob, Job, Places
-from batwatt.scheduling.orders import Fcfs, First, NodeSelection, Order, Wfp
+from batwatt.scheduling.orders import First, FirstCome, NodeSelection, Order, Wfp
 from batwatt.scheduling.registry import make, named
 from batwatt.scheduling.victims import Lose, Resubmit, VictimRule, Victims
 from batwatt.units import HOUR_S, LAG_S
@@ -145,7 +145,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         fleet, mapping = self.fleet, self.mapping
         self.flow.freed = True
         if fleet.serving < alive:
-            self.hosts.serve(fleet, fleet.unserved(alive - fleet.serving), True)
+            self.hosts.set_in_service(fleet, fleet.unserved(alive - fleet.serving), True)
         elif fleet.serving > alive:
             termination = self.termination
             for lowest in (mapping.stable, 0):
@@ -222,7 +222,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def _leave(self, machines: Places) -> None:
         if len(machines):
-            self.hosts.serve(self.fleet, machines, False)
+            self.hosts.set_in_service(self.fleet, machines, False)
 
     # carrying out -----------------------------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if self.fleet.tasks or self.lifecycle.pending or self.flow.to_move:
             return [], ""
         if any(self.waiting()):
-            if self.fleet.outs and not self.transitions.pending:
+            if self.fleet.out_count and not self.transitions.pending:
                 self._reject_stuck(self.bs.time())
             return [], ""
         cyclic = self.flow.dependencies.leave()
@@ -457,7 +457,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
 
     def _queue(self) -> WaitingQueue:
         age_limit_s = self.settings.age_limit_s
-        if isinstance(self._order, Fcfs) and self._rule == "pass" and age_limit_s is None:
+        if isinstance(self._order, FirstCome) and self._rule == "pass" and age_limit_s is None:
             return BucketQueue()
         return SortedQueue(self._order, self._rule, age_limit_s)
 

@@ -18,7 +18,7 @@ from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import ShiftJob, constant, run_times_s
 from batwatt.model.workload import Workload
 from batwatt.schedulers.carbon.forecast import SignalForecast
-from batwatt.schedulers.carbon.policies import Facts, by_class, is_short, policy_named
+from batwatt.schedulers.carbon.policies import PolicyInputs, by_class, is_short, policy_named
 from batwatt.scheduling.base import WAIT_H, WaitHours
 from batwatt.scheduling.job import request_s
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
@@ -82,5 +82,7 @@ def held_until(
         window = by_class(alone, shift.wait_h)
         if window.latest_s + max(length_s, total / count) > signal.end_s:
             continue
-        begins_s[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), Facts(total / count))[0][0]
+        begins_s[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), PolicyInputs(total / count))[0][
+            0
+        ]
     return begins_s

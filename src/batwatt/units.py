@@ -19,7 +19,7 @@ PRECISION_S: Final = 1e-9
 """Times in s that differ by less are one time: SimGrid's timing precision, and more than the error of sums of times."""
 REPORTED_S: Final = 1e-6
 """Resolution in s of the times that Batsim reports and prints."""
-EVEN_S: Final = 1e-5
+CAUGHT_UP_S: Final = 1e-5
 """Most s of work that a job may lack that has caught up: several times the resolution of reported times."""
 LAG_S: Final = 1e-3
 """Times in s that differ by less may be one to a scheduler: Batsim reports them rounded, and later than planned."""

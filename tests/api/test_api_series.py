@@ -12,7 +12,7 @@ import batwatt as bw
 from batwatt.api.series import signal_or
 from batwatt.errors import InputError
 from batwatt.inputs.series.on_clock import on_clock, series_on_clock
-from batwatt.model.signal import Clock, date_s_of
+from batwatt.model.signal import Clock, parse_date_s
 
 DATES = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
 PRICES = [40.0 + 10.0 * (hour % 7) for hour in range(48)]
@@ -172,7 +172,7 @@ DATED = {"begin": "2024-07-01T00:00Z"}
     ],
 )
 def test_series_by_date_move_to_the_clock_of_a_run(series, moved_h):
-    begin_s = date_s_of(series.begin) + 3600.0 * moved_h
+    begin_s = parse_date_s(series.begin) + 3600.0 * moved_h
     clock = Clock(begin_s, last_s=36000.0, end_s=72000.0)
     moved, signal = series_on_clock(series, clock), on_clock(signal_or("carbon", series), clock)
     for half_hour in range(40 if series.repeats else 2):

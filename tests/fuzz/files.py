@@ -11,7 +11,7 @@ from random import Random
 
 from batwatt.cli.main import _carry_out
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import platform_xml_of
+from batwatt.inputs.platforms.platform_gen import read_platform_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
@@ -128,7 +128,7 @@ KINDS = {
         command("carbon", "run", "--policy", "oracle", "-w", "{}", "--carbon", S, "--deadline", "48", "-e", "OUT"))),
     "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
     "reference": ("x.csv", octets, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
-    "toml": ("x.toml", octets, _bytes_of("platforms/small.toml"), (platform_xml_of,)),
+    "toml": ("x.toml", octets, _bytes_of("platforms/small.toml"), (read_platform_xml,)),
     "campaign": ("x.yaml", octets, _bytes_of("start/first.yaml").replace(b"../", f"{ROOT}/".encode()), (
         command("campaign", "status", "{}"),)),
     "options": ("x.json", tree, json.dumps(OPTIONS).encode(), (_run("-o @{}"),)),

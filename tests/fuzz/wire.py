@@ -29,7 +29,7 @@ from batwatt.model.series import Series
 from batwatt.model.signal import SignalIntegral
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.run.find_scheduler import blaming, make_scheduler
+from batwatt.run.find_scheduler import attribute_errors, make_scheduler
 
 from .files import EVENTS5, ROOT, SMALL
 from .hostile import TEXTS, changed, octets
@@ -124,7 +124,7 @@ def serve(rng: Random, platform: Any, link: Served, greet: Callable[[Any, Served
     name, options = rng.choice(SCHEDULERS)
     scheduler = make_scheduler(name, options | ({"platform": platform} if "envelope" in options else {}))
     greet(scheduler, link)
-    with blaming(name, scheduler):
+    with attribute_errors(name, scheduler):
         Bs(scheduler, link).start()
 
 

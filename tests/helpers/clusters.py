@@ -6,7 +6,7 @@ from builders import machine
 
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.job import Job
-from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.orders import FirstCome
 from batwatt.scheduling.queue import Queue
 
 
@@ -33,7 +33,7 @@ def run_now(cluster, name, mask, start_s, walltime_s, work_flops=0.0):
 
 def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
     """`jobs`: (name, mask, start, walltime); `work`: flops per server of each."""
-    cluster = Cluster(fast + slow, Queue(Fcfs()), machine(fast, slow))
+    cluster = Cluster(fast + slow, Queue(FirstCome()), machine(fast, slow))
     for name, mask, start, walltime in jobs:
         run_now(cluster, name, mask, start, walltime, (work or {}).get(name, 0.0))
     cluster.now_s = now

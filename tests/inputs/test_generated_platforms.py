@@ -14,7 +14,7 @@ from batwatt.inputs.platforms.platform_gen import (
     ServerState,
     ServerType,
     platform_xml,
-    platform_xml_of,
+    read_platform_xml,
     read_server_types,
 )
 from batwatt.inputs.platforms.platform_text import machines_xml
@@ -45,7 +45,7 @@ def load(tmp_path: Path, text: str) -> Platform:
 @pytest.mark.parametrize("name", ["grid5000", "grid5000-idle", "small"])
 def test_shipped_files_are_what_the_generator_gives(name):
     text = (PLATFORMS / f"{name}.xml").read_text(encoding="utf-8")
-    assert text == platform_xml_of(PLATFORMS / f"{name}.toml")
+    assert text == read_platform_xml(PLATFORMS / f"{name}.toml")
 
 
 @pytest.mark.parametrize("file", ["grid5000", "grid5000-idle"])

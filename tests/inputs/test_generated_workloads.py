@@ -20,7 +20,7 @@ from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_tex
 from batwatt.inputs.workloads.pm100_like import LEAST_W, MOST_W, QUARTILES_W, TIME_SPREAD, WIDTHS, Pm100Like, pm100_like
 from batwatt.inputs.workloads.varcap_like import SYSTEMS, VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-from batwatt.protocol.job_fields import power_of
+from batwatt.protocol.job_fields import parse_power
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import REFERENCE_SPEED, speed_flops
 
@@ -109,7 +109,7 @@ def test_jobs_like_those_of_pm100():
     assert share == pytest.approx(WIDTHS[1] / sum(WIDTHS.values()), abs=0.05)
     workload = parse_workload(data, "w0", "test")
     for job in workload.jobs:
-        power = power_of(job.raw, job.id)
+        power = parse_power(job.raw, job.id)
         length_s = workload.profiles[job.profile].duration_s
         assert job.walltime_s >= length_s
         assert sum(seconds for seconds, _ in power.phases) == pytest.approx(length_s, abs=0.01)

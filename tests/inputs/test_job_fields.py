@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import convert_file, read_trace
-from batwatt.inputs.traces.dependencies import ids_of, within
+from batwatt.inputs.traces.dependencies import parse_ids, within
 from batwatt.inputs.traces.jobs_csv import iter_jobs_csv, read_jobs_table
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
@@ -189,7 +189,7 @@ def test_bad_fields_of_trace_jobs(extra, message):
 
 
 def test_circles():
-    assert ids_of(" 1;2  3 ; ") == ["1", "2", "3"] and ids_of("") == []
+    assert parse_ids(" 1;2  3 ; ") == ["1", "2", "3"] and parse_ids("") == []
     chain = {str(n): [str(n - 1)] for n in range(50_000)}
     assert len(within(chain, chain)) == 49_999
     assert within({"c": ["a", "b", "a"], "b": ["a"], "x": ["c"]}, {"a", "b", "c"}) == {"c": ["a", "b"], "b": ["a"]}

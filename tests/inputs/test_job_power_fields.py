@@ -11,7 +11,7 @@ from files_of_tests import refusal
 
 from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.workload import JobPower
-from batwatt.protocol.job_fields import estimate_of, power_of
+from batwatt.protocol.job_fields import parse_estimate, parse_power
 
 ESTIMATES = {
     "nb_res": 4,
@@ -39,11 +39,11 @@ def test_a_workload_for_easy_powercap(tmp_path):
 
 
 def test_power_is_that_of_the_fields():
-    assert power_of({}, "1") is None
-    assert power_of({"power_w": 100}, "1") == JobPower(100.0, 0.0, 100.0)
-    assert power_of({"power_w": 100, "power_std_w": 5, "power_max_w": 130}, "1") == JobPower(100.0, 5.0, 130.0)
+    assert parse_power({}, "1") is None
+    assert parse_power({"power_w": 100}, "1") == JobPower(100.0, 0.0, 100.0)
+    assert parse_power({"power_w": 100, "power_std_w": 5, "power_max_w": 130}, "1") == JobPower(100.0, 5.0, 130.0)
     # mean (10 x 100 + 30 x 200) / 40, variance (10 x 75^2 + 30 x 25^2) / 40
-    power = power_of({"power_phases": [[10, 100], [30, 200]], "power_w": 1}, "1")
+    power = parse_power({"power_phases": [[10, 100], [30, 200]], "power_w": 1}, "1")
     assert (power.mean_w, power.max_w, power.phases) == (175.0, 200.0, ((10.0, 100.0), (30.0, 200.0)))
     assert power.std_w == pytest.approx(1875.0**0.5)
 
@@ -58,6 +58,6 @@ def test_power_is_that_of_the_fields():
     ],
 )
 def test_malformed_power(fields, message):
-    line = refusal(power_of, fields, "7")
+    line = refusal(parse_power, fields, "7")
     assert message in line and "job 7" in line
-    assert "job 7 has no field 'x'" in refusal(estimate_of, {"extra_data": "no JSON"}, "x", "7")
+    assert "job 7 has no field 'x'" in refusal(parse_estimate, {"extra_data": "no JSON"}, "x", "7")

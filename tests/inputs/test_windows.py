@@ -20,7 +20,7 @@ from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.window import window_workload, workload_json
 from batwatt.inputs.workloads.google_like import to_text
-from batwatt.model.signal import date_s_of, date_text
+from batwatt.model.signal import date_text, parse_date_s
 from batwatt.protocol.workload4 import parse_workload
 
 TRACE = [
@@ -225,12 +225,12 @@ def test_json_has_seconds(written, first_s, hint):
 def test_what_is_no_date(written, begin):
     path = written("a.sacct", DATED["a.sacct"])
     assert "begin" in refusal(lambda: read_trace(path, log=LogOptions(begin=begin)))
-    assert "begin" in refusal(date_s_of, begin)
+    assert "begin" in refusal(parse_date_s, begin)
 
 
 def test_dates_are_as_short_as_they_are_exact():
     texts = [date_text(JULY_S + more_s) for more_s in (0, 7, 0.5, 0.9999999)]
     assert texts == ["2024-07-01T00:00Z", "2024-07-01T00:00:07Z", "2024-07-01T00:00:00.500000Z", "2024-07-01T00:00:01Z"]
-    assert date_s_of("2024-07-01") == date_s_of("2024-07-01T02:00+02:00") == JULY_S
+    assert parse_date_s("2024-07-01") == parse_date_s("2024-07-01T02:00+02:00") == JULY_S
     for date_s in (0, -1.5, JULY_S + 0.25, JULY_S + 59.999999, 1e11, -5e9):
-        assert date_s_of(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)
+        assert parse_date_s(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)

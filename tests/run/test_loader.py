@@ -347,6 +347,17 @@ def test_a_folder_is_a_scheduler(folder):
     assert value_of(above / "foo") == value_of(above / "foo/") == value_of(above / "foo" / "__init__.py") == 7
     with pytest.raises(InputError, match=r"is a folder without an __init__\.py"):
         scheduler_class(str(above / "bar"))
+    (above / "bar" / "__init__.py").touch()
+    with pytest.raises(InputError, match=r"__init__\.py defines no class Bar .* bind it there, such as: from \.sched"):
+        scheduler_class(str(above / "bar"))
+    with pytest.raises(InputError, match=r"no such file or folder"):
+        scheduler_class(str(above / "baz/"))
+
+
+def test_a_plugin_registers_a_part(folder):
+    above = folder({"mine/empty.py": "import math\n"})
+    with pytest.raises(InputError, match="registers no part"):
+        load_plugins([above / "mine" / "empty.py"])
 
 
 # options -------------------------------------------------------------------------------------------------------------

@@ -23,14 +23,14 @@ def test_one_line_for_each_kind():
     # texts that are nothing but values are kinds of their own
     repeats.emit(record("%s: %s", "a.csv", "has gaps"))
     repeats.emit(record("%s: %s", "b.csv", "is old"))
-    assert [line for _, line in repeats.take()] == [
+    assert [line for _, line in repeats.drain()] == [
         "job 0: too wide (and 2,427 more like this)",
         "x.swf: 1 of 2 skipped",
         "job 1: too wide",
         "a.csv: has gaps",
         "b.csv: is old",
     ]
-    assert repeats.take() == []
+    assert repeats.drain() == []
 
 
 def test_warnings_wait_and_the_rest_does_not(capsys):

@@ -10,7 +10,7 @@ import pytest
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.schedulers.powercap import Powercap  # registers its parts
 from batwatt.scheduling import registry
-from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.orders import FirstCome
 from batwatt.scheduling.registry import describe, find, load_distributed, make, register
 
 
@@ -31,14 +31,14 @@ def test_a_name_is_a_text(name):
 
 def test_nobody_takes_a_name_of_another_part():
     with pytest.raises(ValueError, match=r"is already batwatt\.scheduling\.orders"):
-        register("order", "FCFS")(type("Mine", (Fcfs,), {}))
-    with pytest.raises(ValueError, match="Fcfs has another name already"):
-        register("order", "first-come")(Fcfs)
-    assert isinstance(make("order", "fcfs"), Fcfs)
+        register("order", "FCFS")(type("Mine", (FirstCome,), {}))
+    with pytest.raises(ValueError, match="FirstCome has another name already"):
+        register("order", "first-come")(FirstCome)
+    assert isinstance(make("order", "fcfs"), FirstCome)
 
 
 def test_a_name_with_capitals_can_be_chosen():
-    part = register("order", "MyOrder")(type("MyOrder", (Fcfs,), {}))
+    part = register("order", "MyOrder")(type("MyOrder", (FirstCome,), {}))
     assert {find("order", name) for name in ("MyOrder", "myorder")} == {part}
     assert [name for _, name, _ in describe() if name == "MyOrder"] == ["MyOrder"]
 
@@ -47,6 +47,11 @@ def test_a_part_without_the_method_of_its_kind_is_refused():
     register("order", "nothing")(type("Nothing", (), {}))
     with pytest.raises(InputError, match=r"^option 'order': nothing has no method key\(\)"):
         Powercap({"order": "nothing"})
+
+
+def test_a_class_is_no_part():
+    with pytest.raises(InputError, match=r"FirstCome is a class, not an object of it; write FirstCome\(\)"):
+        make("order", FirstCome)
 
 
 class Entry:
@@ -62,7 +67,7 @@ class Entry:
     def load(self) -> None:
         if self.error is not None:
             raise self.error
-        register("order", self.name)(type("Theirs", (Fcfs,), {"__doc__": "Of a distribution."}))
+        register("order", self.name)(type("Theirs", (FirstCome,), {"__doc__": "Of a distribution."}))
 
 
 @pytest.mark.parametrize("error", [ValueError("x\ny"), SystemExit(3)])

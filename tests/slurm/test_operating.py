@@ -189,7 +189,7 @@ def test_a_slurmctld_that_restarts_is_waited_for(cluster, platform):
     assert len(session.decisions("EXECUTE_JOB")) == 4 + sum(int(job["Restarts"]) for job in jobs)
     cluster.stop_controller()
     with pytest.raises(SlurmSilentError):
-        SlurmCommands(Handover("partition", "green"), ["n1"]).take(numbers[0])
+        SlurmCommands(Handover("partition", "green"), ["n1"]).hold(numbers[0])
 
 
 def test_a_killed_bridge_goes_on_and_starts_nothing_twice(cluster, platform):

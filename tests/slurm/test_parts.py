@@ -11,7 +11,7 @@ from batwatt.batsim import events as ev
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.slurm.account import Account, Feed, PowerMeter, _Row
+from batwatt.slurm.account import Account, Feed, PowerMeter, _AccountRow
 from batwatt.slurm.book import Book, Journal, only_one, same_decisions
 from batwatt.slurm.bridge import Bridge, KillRule, SessionClock, Watched
 from batwatt.slurm.commands import _FIELDS, Handover, SlurmCommands, SlurmError, SlurmNode, SlurmSilentError
@@ -252,7 +252,7 @@ def test_a_file_that_is_no_journal(tmp_path):
 def test_the_account_of_a_session_has_no_formulas(tmp_path):
     account = Account(read_platform("platforms/small.xml"), tmp_path / "out/s", shadow=False)
     account.open(resumed=False)
-    account._rows["7"] = _Row("=cmd|' /C calc'!A0", 2, -1.5, 4.0)
+    account._rows["7"] = _AccountRow("=cmd|' /C calc'!A0", 2, -1.5, 4.0)
     account.close()
     header, row = (tmp_path / "out/s_starts.csv").read_text().splitlines()
     assert header.startswith("job,user,nodes,submit_s,start_s")

@@ -94,11 +94,21 @@ def test_files_beside_a_scheduler_count(small):
     assert len(set(keys)) == 4
 
 
+PART = """from batwatt.scheduling import Order, register
+
+
+@register("order", "mine-of-keys")
+class Mine(Order):
+    def key(self, jobs, now_s):
+        return jobs.hosts
+"""
+
+
 def test_a_plugin_counts_by_its_content(small):
     plugin = small.folder / "mine.py"
     keys = [key(small)]
     for name in ("a", "b"):
-        plugin.write_text(f"{name} = 1\n")
+        plugin.write_text(f"{PART}\n\n{name} = 1\n")
         loader._plugins.clear()
         load_plugins([plugin])
         cells_module._code_digest.cache_clear()
@@ -108,7 +118,7 @@ def test_a_plugin_counts_by_its_content(small):
 
 
 def test_runs_with_a_plugin_are_not_stale(small):
-    plugin = small.house.write("mine.py", "a = 1\n")
+    plugin = small.house.write("mine.py", PART)
     small.declare()
     assert small.run("--plugin", plugin).code == 0
     loader._plugins.clear()

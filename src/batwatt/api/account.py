@@ -21,7 +21,7 @@ from batwatt.files import whole_file, write_text
 from batwatt.inputs.series.signal_spec import covering
 from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.job_log import AccountingOptions
-from batwatt.model.signal import Clock, date_s_of, date_text
+from batwatt.model.signal import Clock, date_text, parse_date_s
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.results.figures import figures_of
 from batwatt.results.groups import UNKNOWN
@@ -127,8 +127,8 @@ def account(
         if options.width == "cpus" and cores is None:
             remark(_log, "%s: a node is a CPU: give --cores, the CPUs of a node, or --width nodes", path)
         jobs["nodes"] /= 1.0 if options.width == "nodes" else cores or 1.0
-        begin_s = float(jobs["begin_s"].min()) if since is None else date_s_of(since, "since", months) - date
-        end_s = float(jobs["end_s"].max()) if until is None else date_s_of(until, "until", months) - date
+        begin_s = float(jobs["begin_s"].min()) if since is None else parse_date_s(since, "since", months) - date
+        end_s = float(jobs["end_s"].max()) if until is None else parse_date_s(until, "until", months) - date
         # signals begin at 0 s
         earlier_s = min(begin_s, 0.0)
         jobs[["begin_s", "end_s"]] -= earlier_s

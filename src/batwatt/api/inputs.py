@@ -40,7 +40,7 @@ from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachineSpec
 from batwatt.model.series import MAX_ROWS
-from batwatt.model.signal import date_s_of, date_text
+from batwatt.model.signal import date_text, parse_date_s
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import REFERENCE_SPEED
 
@@ -262,8 +262,8 @@ class Series(Described, model_series.Series):
         for name in ("name", "source", "unit", "begin"):
             text(name, getattr(self, name))
         if self.begin:
-            object.__setattr__(self, "begin", date_text(date_s_of(self.begin)))
-        one_of(get_args(model_series.Told))("told", self.told)
+            object.__setattr__(self, "begin", date_text(parse_date_s(self.begin)))
+        one_of(get_args(model_series.DateSource))("told", self.told)
         if self.loop is not None:
             whole("loop", self.loop, -1)
         real("period_s", self.period_s)

@@ -13,7 +13,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import ALIASES, COLUMNS, NEEDS
 from batwatt.inputs.traces.window import window_workload
-from batwatt.model.signal import Window, date_s_of, date_text
+from batwatt.model.signal import Window, date_text, parse_date_s
 from batwatt.model.workload import (
     DEPENDS,
     ESTIMATE,
@@ -95,7 +95,7 @@ def workload_of(frame: Any, window: Window | None, hosts: int | None, source: st
     nb_res = hosts or max(_whole_or(frame.attrs.get("nb_res"), 1), widest)
     begin = frame.attrs.get("begin") or ""
     if begin:
-        begin = date_text(date_s_of(begin))
+        begin = date_text(parse_date_s(begin))
     return replace(_of_lengths(rows, window, nb_res, source), begin=begin)
 
 

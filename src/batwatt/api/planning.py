@@ -100,7 +100,7 @@ def plan_carbon(
     """
     from batwatt.inputs.series.on_clock import on_clock
     from batwatt.inputs.workloads.phase_jobs import read_model
-    from batwatt.model.signal import Clock, date_s_of
+    from batwatt.model.signal import Clock, parse_date_s
     from batwatt.protocol.job_fields import model_of
     from batwatt.schedulers.carbon.optimum import plan_job
 
@@ -108,7 +108,7 @@ def plan_carbon(
     carbon = _integral("carbon", "signal", signal)
     cost = None if price is None else _integral("price", "price", price)
     if cost is not None and carbon.begin:
-        cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
+        cost = on_clock(cost, Clock(parse_date_s(carbon.begin), last_s=deadline_s, end_s=deadline_s))
     weights = carbon_weight, price_weight
     limits = {"slot_s": slot_s, "checkpoints": checkpoints}
     return plan_job(model, carbon, cost, weights, (start_s, deadline_s), cpus, limits)

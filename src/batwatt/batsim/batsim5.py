@@ -33,7 +33,7 @@ from batwatt.batsim.events import Requests
 from batwatt.checks import shown
 from batwatt.errors import IllegalDecisionError, ProtocolError
 from batwatt.model import hostset
-from batwatt.model.platform import SLEEP_STATES, Sleep, sleeps_of
+from batwatt.model.platform import SLEEP_STATES, Sleep, parse_sleeps
 from batwatt.model.workload import JOB_FIELDS
 from batwatt.protocol.conversion import merged_extra, profile_of, split_profile
 from batwatt.protocol.workload5 import full_profile_id, job_table
@@ -366,7 +366,7 @@ def _sleeps_of(host: Mapping[str, Any], pstates: int) -> frozenset[int]:
     """Return the sleep p-states of a host. Raises ProtocolError."""
     text = host["properties"].get(SLEEP_STATES, "")
     try:
-        sleeps = sleeps_of(text)
+        sleeps = parse_sleeps(text)
     except ValueError:
         sleeps = (Sleep(-1, -1, -1),)
     if any(

@@ -278,7 +278,7 @@ class Bs(Batsim):
         for event in message.events:
             if self._ended:
                 raise _wrong("the simulation ends before its last event")
-            _take(self, event)
+            _deliver(self, event)
             if initialise:
                 # Batsim 5 may send jobs with the begin of the simulation
                 scheduler.onAfterBatsimInit()
@@ -289,7 +289,7 @@ class Bs(Batsim):
 # a function, as the call of a method that a subclass may replace takes longer
 
 
-def _take(bs: Bs, event: ev.Event) -> None:
+def _deliver(bs: Bs, event: ev.Event) -> None:
     scheduler = bs.scheduler
     if isinstance(event, ev.JobSubmitted):
         scheduler.onJobSubmission(_submitted(bs, event))

@@ -305,7 +305,7 @@ def batsim_command(
             config=config,
             prefix=export,
             hosts=switches.hosts.choice,
-            roles=_roles_of(roles or []),
+            roles=_parse_roles(roles or []),
             machine_states=not machine_states,
             ignore_communication=switches.ignore_communication,
         )
@@ -328,7 +328,7 @@ def _refuse_missing(platform: Path, others: Sequence[Path]) -> None:
         raise error
 
 
-def _roles_of(texts: Sequence[str]) -> dict[str, str]:
+def _parse_roles(texts: Sequence[str]) -> dict[str, str]:
     """Return the roles of hosts by their names. Raises InputError."""
     roles: dict[str, str] = {}
     for text in texts:

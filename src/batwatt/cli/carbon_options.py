@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batwatt.checks import finite
-from batwatt.cli.options import input_option, unit_of
-from batwatt.cli.shared import numbers_of
+from batwatt.cli.options import input_option, parse_unit
+from batwatt.cli.shared import parse_numbers
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJo
     """Return the jobs of a file. Raises InputError."""
     from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 
-    return read_phase_jobs(path, unit_of(length_unit), watts_of(watts))
+    return read_phase_jobs(path, parse_unit(length_unit), watts_of(watts))
 
 
-def wait_of(text: str) -> tuple[float, ...]:
+def parse_wait(text: str) -> tuple[float, ...]:
     """Return the hours of `6x24`, or of a single number. Raises InputError."""
-    hours = numbers_of(text.lower(), "x")
+    hours = parse_numbers(text.lower(), "x")
     if not (len(hours) in (1, 2) and all(hour >= 0.0 for hour in hours)):
         raise InputError("--wait", f"{text!r} is not SHORTxLONG in hours", "write for instance 6x24, or 12 for all")
     return hours

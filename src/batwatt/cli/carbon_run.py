@@ -21,10 +21,10 @@ from batwatt.cli.carbon_options import (
     Wait,
     Watts,
     number_of,
+    parse_wait,
     price_integral,
     read_jobs,
     signal_file,
-    wait_of,
     weights_of,
 )
 from batwatt.cli.inputs import write_output
@@ -110,7 +110,7 @@ class ShiftRequest:
         if len(ways) > 1:
             raise InputError(", ".join(ways), "are two ways to say how long jobs may wait", "give one of them")
         options = {
-            "wait_h": None if self.wait is None else wait_of(self.wait),
+            "wait_h": None if self.wait is None else parse_wait(self.wait),
             "deadline_h": None if self.deadline is None else number_of("--deadline", self.deadline, above=True),
             "slot_s": None if self.slot_s is None else number_of("--slot-s", self.slot_s, above=True),
             "constraint": self.constraint,

@@ -71,14 +71,14 @@ def prepare_command(
     [bold]Example:[/]
     batwatt checkpoint prepare workloads/periods/change.json --objective worst
     """
-    from batwatt.schedulers.checkpoint.files import blaming, read_running
+    from batwatt.schedulers.checkpoint.files import naming_input, read_running
     from batwatt.schedulers.checkpoint.sequence import COVERS, OBJECTIVES, prepare
 
     wanted = one_of("--objective", "objective", objective, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
     file = read_running(instance)
     period = file.instance
-    with blaming(instance):
+    with naming_input(instance):
         choice = prepare(
             file.running,
             file.others,
@@ -117,7 +117,7 @@ def follow_command(
     [bold]Example:[/]
     batwatt checkpoint follow workloads/periods/figure1.json --min-yield 0.2
     """
-    from batwatt.schedulers.checkpoint.files import blaming, followed_json, read_sequence
+    from batwatt.schedulers.checkpoint.files import followed_json, naming_input, read_sequence
     from batwatt.schedulers.checkpoint.sequence import COVERS, METHODS, OBJECTIVES, follow
 
     algorithm = one_of("--method", "method", method, METHODS)
@@ -126,6 +126,6 @@ def follow_command(
     objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
     periods, names = read_sequence(sequence)
-    with blaming(sequence):
+    with naming_input(sequence):
         result = follow(periods, method=algorithm, objective=objective, min_yield=min_yield, cover=covered)
     write_output(json_text(followed_json(result, names)), output)

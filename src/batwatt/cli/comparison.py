@@ -24,7 +24,7 @@ from batwatt.cli.options import (
     PriceText,
 )
 from batwatt.cli.printing import below, counting_bar, manners, note, show_table, tabular
-from batwatt.cli.results import FigureKinds, kinds_of
+from batwatt.cli.results import FigureKinds, parse_kinds
 from batwatt.errors import BatwattError, InputError, printable
 from batwatt.files import check_place
 
@@ -130,8 +130,8 @@ def compare_command(
     check_place(export, "--export", files_of(export))
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
-    kinds, texts = kinds_of(figures), case or []
-    cases = cases_of(texts, preset)
+    kinds, texts = parse_kinds(figures), case or []
+    cases = parse_cases(texts, preset)
     inputs = machines.inputs(platform, workload)
     window = None if inputs.window is None else (inputs.window.begin_s, inputs.window.end_s)
     about: dict[str, Any] = {"unit": inputs.length_unit, "window": window, **vars(inputs.log)}
@@ -197,7 +197,7 @@ def compare_command(
     below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
 
 
-def cases_of(texts: Sequence[str], preset: str | None) -> dict[str, Case]:
+def parse_cases(texts: Sequence[str], preset: str | None) -> dict[str, Case]:
     """Return the cases of a preset, and of `LABEL=OPTIONS` and `LABEL=SCHEDULER OPTIONS`. Raises InputError."""
     from batwatt.api.comparison import PRESETS, Case
 

@@ -139,7 +139,7 @@ class Warnings(logging.StreamHandler[Any]):
     def tell(self) -> None:
         """Write the warnings that `emit` has kept."""
         self.stream = sys.stderr
-        for record, line in self._repeats.take():
+        for record, line in self._repeats.drain():
             record.msg, record.args = line, ()
             super().emit(record)
 

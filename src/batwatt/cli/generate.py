@@ -37,9 +37,9 @@ def generate_platform(
 
     [bold]Example:[/] batwatt generate platform platforms/grid5000.toml -o my.xml
     """
-    from batwatt.inputs.platforms.platform_gen import platform_xml_of
+    from batwatt.inputs.platforms.platform_gen import read_platform_xml
 
-    write_output(platform_xml_of(servers), output)
+    write_output(read_platform_xml(servers), output)
 
 
 @generate.command("workload")

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from batwatt.cli.models import options_of
-from batwatt.cli.options import LogChoice, input_option, unit_of
+from batwatt.cli.options import LogChoice, input_option, parse_unit
 from batwatt.cli.printing import note
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file, write_text
@@ -73,7 +73,7 @@ class ConvertOptions:
     nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None
 
     def __post_init__(self) -> None:
-        unit_of(self.unit)
+        parse_unit(self.unit)
 
 
 @options_of
@@ -131,7 +131,7 @@ def convert(
         return
     options: dict[str, Any] = vars(workload) | {
         "walltime_factor": workload.walltime_factor or None,
-        "unit": unit_of(workload.unit),
+        "unit": parse_unit(workload.unit),
     }
     conversion = convert_file(jobs, format=format, log=log.options, **options)  # type: ignore[arg-type]  # checked above
     write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, jobs)), output)

@@ -168,7 +168,7 @@ class MachineChoice:
             tuple(workloads),
             capacity=capacity,
             window=self._window(),
-            length_unit=unit_of(self.length_unit),
+            length_unit=parse_unit(self.length_unit),
             log=self.log.options,
             **more,
         )
@@ -216,7 +216,7 @@ class RunMachines(MachineChoice):
         return super().inputs(platform, workloads, long_s=long_s, **more)
 
 
-def unit_of(text: str) -> TimeUnit:
+def parse_unit(text: str) -> TimeUnit:
     """Return the unit of a trace's times: `h` for hours, `s` for seconds. Raises InputError."""
     if text not in UNITS:
         raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")

@@ -229,7 +229,7 @@ FORMATS = ("png", "svg", "pdf")
 """Formats of charts as files."""
 
 
-def kinds_of(text: str) -> list[str]:
+def parse_kinds(text: str) -> list[str]:
     """Return the formats of a list such as png,pdf. Raises InputError."""
     kinds = [kind.strip() for kind in text.split(",") if kind.strip()]
     return [one_of("--figures", "format", kind, FORMATS) for kind in kinds]
@@ -248,5 +248,5 @@ def report(
     # pandas and matplotlib take as long to import as all the rest
     from batwatt.report.page import write_report
 
-    page, *others = write_report(results, kinds_of(figures))
+    page, *others = write_report(results, parse_kinds(figures))
     tell(f"{printable(page)} and {len(others)} files next to it")

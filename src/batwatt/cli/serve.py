@@ -72,7 +72,7 @@ def serve_command(
     from batwatt.batsim.bs import Bs
     from batwatt.batsim.wire import SchedulerSocket
     from batwatt.inputs.platforms.host_choice import platform_of
-    from batwatt.run.find_scheduler import blaming, make_scheduler
+    from batwatt.run.find_scheduler import attribute_errors, make_scheduler
 
     settings, run_options = read_options(options), dict[str, Any]()
     if platform is not None:
@@ -93,7 +93,7 @@ def serve_command(
             made = make_scheduler(scheduler, {**settings, **brought}, defaults=run_options)
         if init is not None:
             link.greet(features.dialect(made))
-        with blaming(scheduler, made):
+        with attribute_errors(scheduler, made):
             Bs(made, link).start()
 
 

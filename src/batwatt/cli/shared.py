@@ -20,7 +20,7 @@ def one_of(option: str, kind: str, text: str, names: Sequence[Name]) -> Name:
     raise UnknownNameError(option, kind, text, names, "Give one of these.")
 
 
-def numbers_of(text: str, between: str) -> tuple[float, ...]:
+def parse_numbers(text: str, between: str) -> tuple[float, ...]:
     """Return the finite numbers of a list; none if a part is not a number."""
     try:
         return tuple(finite(part) for part in text.split(between))

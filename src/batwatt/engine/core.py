@@ -19,7 +19,7 @@ from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.workload import Composed, JobSpec, Parallel, Profile, Workload
-from batwatt.protocol.events import ExternalEvent
+from batwatt.protocol.events import TimedEvent
 from batwatt.protocol.workload4 import parse_job, parse_profile
 from batwatt.units import REPORTED_S, TOO_LATE_S
 
@@ -223,7 +223,7 @@ class Engine:
         profile = self.catalogue.raw(job) if self.config.forward_profiles else None
         self._pending.append(ev.JobSubmitted(self.kernel.date, job.id, job.raw, profile))
 
-    def _external(self, event: ExternalEvent) -> None:
+    def _external(self, event: TimedEvent) -> None:
         if event.kind == "generic":
             self._notified(str(event.raw["type"]), dict(event.raw))
             return
@@ -236,7 +236,7 @@ class Engine:
         # the event takes effect after the jobs that end at this time have freed their hosts
         self.kernel.at(now, AFTER, self._change_availability, event)
 
-    def _change_availability(self, event: ExternalEvent) -> None:
+    def _change_availability(self, event: TimedEvent) -> None:
         mask = event.resources or 0
         machines, now = self.machines, self.kernel.clock
         available = event.kind == "machine_available"

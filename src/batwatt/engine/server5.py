@@ -38,7 +38,7 @@ from batwatt.units import TOO_LATE_S
 _PIECE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
-def hosts_of(text: str, machines: Machines, what: str) -> int:
+def parse_hosts(text: str, machines: Machines, what: str) -> int:
     """Return the hosts in a text as a mask; Batsim reads up to the first invalid character (`0,1` is host 0)."""
     mask = 0
     for piece in text.split():
@@ -70,7 +70,7 @@ class Switching5(Switching):
         """Apply a TurnOnOffHosts: switch all hosts to a sleep p-state, or all to a computation p-state."""
         what = f"TurnOnOffHosts {hosts} -> {target}"
         machines = self._machines
-        mask = hosts_of(hosts, machines, what)
+        mask = parse_hosts(hosts, machines, what)
         busy = 0
         for run in self._execution.runs.values():
             busy |= run.mask
@@ -97,7 +97,7 @@ class Switching5(Switching):
         """Apply a ChangeHostsPState at once, for any state of the hosts and any kind of p-state."""
         what = f"ChangeHostsPState {hosts} -> {target}"
         machines, now = self._machines, self._kernel.clock
-        mask = hosts_of(hosts, machines, what)
+        mask = parse_hosts(hosts, machines, what)
         for index in hostset.ids(mask):
             count = len(machines.hosts[index].pstates)
             if target >= count:
@@ -194,7 +194,7 @@ class Periodic:
             raise IllegalDecisionError(trigger.what, probe.refused)
         if not self._recorder.energy:
             raise IllegalDecisionError(trigger.what, "to measure energy needs energy accounting (--energy)")
-        mask = hosts_of(probe.hosts, self._machines, trigger.what)
+        mask = parse_hosts(probe.hosts, self._machines, trigger.what)
         if not trigger.armed:
             trigger.armed = True
             return
@@ -568,7 +568,7 @@ class Engine5(Engine):
 
     def _placed(self, what: str, job: JobSpec, place: ev5.Place) -> tuple[int, Sequence[int] | None]:
         """Return the mask of hosts, and for each executor its index among them; None: one on each host."""
-        mask = hosts_of(place.hosts, self.machines, what)
+        mask = parse_hosts(place.hosts, self.machines, what)
         hosts, how = hostset.ids(mask), place.executors
         if not (how and job.hosts) and not isinstance(self.registry.by_id[job.profile], Delay):
             raise IllegalDecisionError(what, "it has no executor")

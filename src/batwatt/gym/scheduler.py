@@ -20,7 +20,7 @@ from batwatt.results.slowdowns import BOUND_S
 from batwatt.scheduling.base import Scheduler, SchedulerOptions
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s
-from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.orders import FirstCome
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.victims import Resubmit, Victims
 from batwatt.units import REPORTED_S, microseconds
@@ -199,9 +199,9 @@ class Limits:
 
     def begin(self) -> None:
         """Go back to 0 s."""
-        self._take(0.0)
+        self._update(0.0)
 
-    def _take(self, now_s: float) -> None:
+    def _update(self, now_s: float) -> None:
         self.cap_w, self.capacity = _value(self._envelope, now_s), _value(self._capacity, now_s)
         series = (one for one in (self._envelope, self._capacity) if one is not None)
         self.next_s = min((one.next_change(now_s) for one in series), default=math.inf)
@@ -210,7 +210,7 @@ class Limits:
 
     def step(self) -> None:
         """Go on to the next change."""
-        self._take(self.next_s)
+        self._update(self.next_s)
 
 
 def _value(series: Series | None, time_s: float) -> float:
@@ -247,7 +247,7 @@ class Visible:
         if len(self.rows) <= self.places:
             self._show(len(self.rows) - 1)
 
-    def take(self, place: int) -> Job:
+    def pop(self, place: int) -> Job:
         """Take a visible job out; those behind it move up."""
         last = min(len(self.rows), self.places) - 1
         job = self.rows.pop(place)
@@ -395,7 +395,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
 
     def start(self, place: int) -> None:
         """Start a visible job on the free hosts of lowest ids; `undecided` if there is more to decide now."""
-        job = self.queue.take(place)
+        job = self.queue.pop(place)
         self.cluster.now_s = self.bs.time()
         self.waiting_hosts -= job.hosts
         self.lifecycle.jobs[job.attempt.id] = job
@@ -460,7 +460,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         self.room = self.bs.nb_compute_resources
         lengths = JobLengths(self.bs, platform.fastest_flops)
         self._victims = Victims(Resubmit(), self.lifecycle, lengths)
-        self.cluster = Cluster(self.room, Queue(Fcfs()), platform, transitions=self.transitions)
+        self.cluster = Cluster(self.room, Queue(FirstCome()), platform, transitions=self.transitions)
         self.control = HostControl(self.cluster, self._actions, self.bs)
         self.limits.begin()
         self.lifecycle.wake_at(self.limits.next_s, self.bs.time())
@@ -499,7 +499,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
             self.lifecycle.live -= 1
             return
         requested_s = managed.request_s
-        managed.attempt = self._victims.again(job, following)
+        managed.attempt = self._victims.register_next(job, following)
         managed.renew()
         # it begins from zero
         managed.request_s = requested_s
@@ -510,7 +510,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Note hosts that arrived in a p-state: those that came on are free."""
-        self.lifecycle.news = self._changed = True
+        self.lifecycle.has_events = self._changed = True
         arrived = self.control.arrived(hostset.span(*nodeid), int(pstate))
         self.transitions.arrived(arrived)
 
@@ -533,7 +533,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
             changed = True
         stalled, why = self.stalled(self.limits.both, self.queue.rows)
         for job in stalled:
-            self.queue.take(self.queue.rows.index(job))
+            self.queue.pop(self.queue.rows.index(job))
             self.waiting_hosts -= job.hosts
         self.lifecycle.live -= len(stalled)
         if stalled:

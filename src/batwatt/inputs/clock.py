@@ -13,7 +13,7 @@ from batwatt.inputs.series.on_clock import common_date
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.series import Series
-from batwatt.model.signal import Clock, SignalIntegral, date_s_of, date_text
+from batwatt.model.signal import Clock, SignalIntegral, date_text, parse_date_s
 from batwatt.model.workload import Delay, JobSpec, Workload
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
@@ -32,7 +32,7 @@ def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[
     jobs = loads[0]
     date: tuple[float, str] | None = None
     if jobs.begin:
-        date = (date_s_of(jobs.begin), f"that of {jobs.source}")
+        date = (parse_date_s(jobs.begin), f"that of {jobs.source}")
         if begin_s is not None and begin_s != date[0]:
             problem = f"is {date_text(begin_s)}, but 0 s of {jobs.source} is {jobs.begin}"
             raise InputError("begin", problem, "leave it out, or give it where the jobs are read")

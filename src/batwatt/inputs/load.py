@@ -35,7 +35,7 @@ from batwatt.model.series import Series, checked_capacity
 from batwatt.model.signal import Clock, SignalIntegral, Window
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LONG_S, Workload, merged
-from batwatt.protocol.events import ExternalEvent
+from batwatt.protocol.events import TimedEvent
 from batwatt.protocol.workload4 import parsed_workload
 from batwatt.units import DAY_S, YEAR_S
 
@@ -116,7 +116,7 @@ class RunInputs:
     simulated: tuple[Workload, ...] = ()
     carbon: SignalIntegral | None = None
     price: SignalIntegral | None = None
-    events: tuple[ExternalEvent, ...] = ()
+    events: tuple[TimedEvent, ...] = ()
     clock: Clock | None = None
     """The clock with the date of 0 s; None if no input states it."""
     ends: Mapping[str, float] = field(default_factory=dict)

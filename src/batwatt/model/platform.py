@@ -75,7 +75,7 @@ class Sleep:
     switch_on: int
 
 
-def sleeps_of(text: str) -> tuple[Sleep, ...]:
+def parse_sleeps(text: str) -> tuple[Sleep, ...]:
     """Parse sleep p-states: of `2:3:4,5:6:7` they are 2 and 5; an empty text has none. Raises ValueError."""
     triples = [[int(state) for state in part.split(":")] for part in text.split(",") if part.strip()]
     return tuple(Sleep(sleep, off, on) for sleep, off, on in triples)

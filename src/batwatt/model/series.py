@@ -28,7 +28,7 @@ LARGEST = 1e15
 """Bound of times in s and of values."""
 
 
-Told = Literal["", "from", "days", "text"]
+DateSource = Literal["", "from", "days", "text"]
 """Source of the choice of the part of a file: `from`, only `days`, or the text of an envelope; empty: its rows."""
 
 
@@ -50,7 +50,7 @@ class Series:
     unit: str = ""
     begin: str = field(default="", compare=False)
     """The date of 0 s in UTC, or empty."""
-    told: Told = field(default="", compare=False)
+    told: DateSource = field(default="", compare=False)
     loop: int | None = -1
     """Index of the row from which on the rows come again."""
     period_s: float = 0.0

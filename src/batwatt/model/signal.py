@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.model.series import FRACTION, LARGEST, MACHINES, MAX_ROWS, MAX_STEPS, Series, Told, combined
+from batwatt.model.series import FRACTION, LARGEST, MACHINES, MAX_ROWS, MAX_STEPS, DateSource, Series, combined
 from batwatt.model.work import Array, Steps
 from batwatt.units import J_PER_KWH, LAG_S, LATEST_S, REPORTED_S
 
@@ -46,7 +46,7 @@ def parse_date(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
         return math.nan
 
 
-def date_s_of(text: str, where: object = "begin", zone: tzinfo = UTC) -> float:
+def parse_date_s(text: str, where: object = "begin", zone: tzinfo = UTC) -> float:
     """Parse a date as `parse_date` does. Raises InputError, which names `where`, for other texts."""
     value = parse_date(text, zone) if isinstance(text, str) else math.nan
     if not abs(value) <= LATEST_S:
@@ -278,11 +278,11 @@ class SignalIntegral:
     source: str = "<memory>"
     unit: str = ""
     repeat: bool = False
-    told: Told = ""
+    told: DateSource = ""
     again: int = 0
 
     @classmethod
-    def of(cls, signal: Signal, *, repeat: bool = False, told: Told = "") -> SignalIntegral:
+    def of(cls, signal: Signal, *, repeat: bool = False, told: DateSource = "") -> SignalIntegral:
         """Return the integral of a signal."""
         edges = np.array((*signal.series.times_s, signal.end_s))
         series = signal.series
@@ -449,7 +449,7 @@ class Signal:
         if time_s == 0.0:
             return self
         series = self._of(self.lasting(False).since(time_s))
-        begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
+        begin = date_text(parse_date_s(self.begin) + time_s) if self.begin else ""
         return replace(self, series=series, end_s=round(self.end_s - time_s, 6), begin=begin)
 
     def turned(self, time_s: float) -> Signal:
@@ -457,7 +457,7 @@ class Signal:
         at_s = time_s % self.end_s
         if at_s == 0.0:
             return self
-        begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
+        begin = date_text(parse_date_s(self.begin) + time_s) if self.begin else ""
         return replace(self, series=self._of(self.lasting(True).since(at_s)), begin=begin)
 
     def _of(self, rows: Series) -> Series:

@@ -24,7 +24,7 @@ _EXAMPLE = 'write {"timestamp": 5, "type": "machine_unavailable", "resources": "
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalEvent:
+class TimedEvent:
     """An event at `time_s` that does not depend on the scheduler, such as hosts that become unavailable.
 
     `resources` is the mask of the affected hosts (None for generic events); `raw` the JSON as Batsim would send it.
@@ -38,13 +38,13 @@ class ExternalEvent:
 
 def parse_events(
     text: str, path: object, forward_unknown: bool = True, nb_hosts: int | None = None
-) -> tuple[ExternalEvent, ...]:
+) -> tuple[TimedEvent, ...]:
     """Parse the text of an events file and return its events in order of time; `path` is the name of the file.
 
     Events of other types than machine_available and machine_unavailable are generic, and an error unless
     `forward_unknown`. With `nb_hosts`, resources beyond the platform are an error. Raises InputError with the line.
     """
-    events: list[ExternalEvent] = []
+    events: list[TimedEvent] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             place = f"{path}: line {number}"
@@ -66,7 +66,7 @@ def envelope_events(series: Series) -> Iterator[str]:
         yield json.dumps({"timestamp": timestamp, "type": EVENT_TYPE, EVENT_VALUE: float(power_w)})
 
 
-def reported_envelope(events: Iterable[ExternalEvent], where: object) -> Series | None:
+def reported_envelope(events: Iterable[TimedEvent], where: object) -> Series | None:
     """Return the envelope that events report; None if no event has a power. Raises InputError."""
     rows: dict[float, float] = {}
     for event in events:
@@ -80,7 +80,7 @@ def reported_envelope(events: Iterable[ExternalEvent], where: object) -> Series 
     return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
 
 
-def batsim5_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
+def batsim5_events(events: Iterable[TimedEvent]) -> Iterator[str]:
     """Yield the lines of an events file for Batsim 5: `generic` events, whose data are the events of Batsim 4 (JSON).
 
     Events that are already generic with a text as data are unchanged.
@@ -92,13 +92,13 @@ def batsim5_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
         yield json.dumps(raw)
 
 
-def batsim4_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
+def batsim4_events(events: Iterable[TimedEvent]) -> Iterator[str]:
     """Yield the lines of an events file for Batsim 4: events in the data of `generic` events replace these."""
     for event in events:
         yield json.dumps({"timestamp": event.raw["timestamp"], **(_data_of(event) or event.raw)})
 
 
-def refuse_batsim5_events(events: Iterable[ExternalEvent], path: object) -> None:
+def refuse_batsim5_events(events: Iterable[TimedEvent], path: object) -> None:
     """Raise InputError if the data of a `generic` event are an event, which Batsim 4 ignores."""
     for event in events:
         data = _data_of(event)
@@ -107,14 +107,14 @@ def refuse_batsim5_events(events: Iterable[ExternalEvent], path: object) -> None
             raise InputError(path, problem, "turn the file into one for Batsim 4: batwatt events FILE --to batsim4")
 
 
-def _data_of(event: ExternalEvent) -> dict[str, Any] | None:
+def _data_of(event: TimedEvent) -> dict[str, Any] | None:
     """Return the event in the data of a `generic` event for Batsim 5, or None."""
     text = event.raw.get("data")
     data = object_in(text) if event.raw["type"] == "generic" and isinstance(text, str) else None
     return dict(data) if data is not None and isinstance(data.get("type"), str) else None
 
 
-def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) -> ExternalEvent:
+def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) -> TimedEvent:
     if not isinstance(raw, dict):
         raise InputError(place, "an event must be a JSON object", _EXAMPLE)
     time_s = json_number(raw.get("timestamp"))
@@ -132,10 +132,10 @@ def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) ->
     except RecursionError as error:
         raise InputError(place, str(error), "flatten the event") from None
     if kind in _HOST_EVENTS:
-        return ExternalEvent(time_s, kind, _resources(raw.get("resources"), place, nb_hosts), sent)
+        return TimedEvent(time_s, kind, _resources(raw.get("resources"), place, nb_hosts), sent)
     if not forward_unknown:
         raise UnknownNameError(place, "event type", kind, _HOST_EVENTS, "Pass it on with `--forward-unknown-events`.")
-    return ExternalEvent(time_s, "generic", None, sent)
+    return TimedEvent(time_s, "generic", None, sent)
 
 
 def _resources(value: Any, place: str, nb_hosts: int | None) -> int:

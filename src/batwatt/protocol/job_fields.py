@@ -43,11 +43,11 @@ _Flag = Annotated[bool, Field(description="true or false")]
 _Name = Annotated[str, Field(description="a text")]
 
 
-class _Row(BaseModel):
+class _PhaseRow(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class _WorkPhase(_Row):
+class _WorkPhase(_PhaseRow):
     name: _Name = "work"
     duration: _Length
     power: _Power
@@ -57,7 +57,7 @@ class _WorkPhase(_Row):
         return Phase(self.name, self.duration, self.power, self.is_checkpoint)
 
 
-class _StartPhase(_Row):
+class _StartPhase(_PhaseRow):
     name: _Name = "startup"
     duration: _LengthOrNone
     power: _Power
@@ -72,7 +72,7 @@ _WorkPhases = Annotated[
 ]
 
 
-class _Phases(_Row):
+class _Phases(_PhaseRow):
     startup: _StartPhases = Field(default_factory=list)
     work: _WorkPhases
 
@@ -82,7 +82,7 @@ class _Phases(_Row):
         return PhaseModel(startup, tuple(phase.phase() for phase in self.work))
 
 
-class _Ml(_Row):
+class _Ml(_PhaseRow):
     start_duration: _LengthOrNone
     start_power: _Power
     training_duration: _Length
@@ -104,15 +104,15 @@ class _Ml(_Row):
         return PhaseModel(startup, epoch * self.epochs)
 
 
-class _Constant(_Row):
+class _Constant(_PhaseRow):
     power: _Power | None = Field(None, description=f"a number of W from 0 to {MOST_W:g}")
 
 
-class _Long(_Row):
+class _Long(_PhaseRow):
     length: _Length
 
 
-_File = TypeVar("_File", bound=_Row)
+_File = TypeVar("_File", bound=_PhaseRow)
 
 
 def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
@@ -224,7 +224,7 @@ def _checked(model: type[_File], data: Any, where: object) -> _File:
     return validated(model, data, lambda error: _error_of(where, model, error))
 
 
-def _error_of(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputError:
+def _error_of(where: object, model: type[_PhaseRow], error: Mapping[str, Any]) -> InputError:
     """Return pydantic's error with the number of the phase and the valid values of the key."""
     key, *rest = error["loc"]
     fields, place = model.model_fields, where
@@ -347,7 +347,7 @@ POWER_FIELDS = frozenset({POWER_W, POWER_STD_W, POWER_MAX_W, POWER_PHASES})
 """Fields whose values are known only after the run of a job."""
 
 
-def power_of(raw: Mapping[str, Any], job_id: str) -> JobPower | None:
+def parse_power(raw: Mapping[str, Any], job_id: str) -> JobPower | None:
     """Return the power of a job by its fields; None if they do not state it. Raises InputError."""
     phases = raw.get(POWER_PHASES)
     try:
@@ -361,7 +361,7 @@ def power_of(raw: Mapping[str, Any], job_id: str) -> JobPower | None:
         raise InputError("workload", f"job {job_id}: {error}", "correct it") from None
 
 
-def estimate_of(raw: Mapping[str, Any], field: str, job_id: str) -> float:
+def parse_estimate(raw: Mapping[str, Any], field: str, job_id: str) -> float:
     """Return the estimate in W in the field `field` of a job. Raises InputError if it has none."""
     fields = raw if field in raw else object_in(raw.get("extra_data")) or {}
     watts = _watts(fields, field, job_id)

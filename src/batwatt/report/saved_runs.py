@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.model.series import Series
-from batwatt.model.signal import date_s_of
+from batwatt.model.signal import parse_date_s
 from batwatt.results import run_files
 from batwatt.results.run_files import check_files, file_of, metadata_of
 
@@ -15,7 +15,7 @@ from batwatt.results.run_files import check_files, file_of, metadata_of
 def begin_of(prefix: Path) -> float | None:
     """Return the date of 0 s of a run, in s since 1970; None if its metadata lack it. Raises InputError."""
     begin = metadata_of(prefix).get("begin")
-    return None if begin is None else date_s_of(begin, f"{file_of(prefix, 'metadata', '.json')}: begin")
+    return None if begin is None else parse_date_s(begin, f"{file_of(prefix, 'metadata', '.json')}: begin")
 
 
 def envelope_of(prefix: Path) -> Series | None:

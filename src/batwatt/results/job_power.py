@@ -14,7 +14,7 @@ from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
-from batwatt.protocol.job_fields import power_of
+from batwatt.protocol.job_fields import parse_power
 from batwatt.results.figures import Values
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.power import PowerTrace, compare
@@ -40,7 +40,7 @@ def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> Po
     steps: list[float] = [0.0]
     for row in np.flatnonzero(origins.in_workload & (finish_s > start_s)).tolist():
         job = workload.jobs[int(origins.job[row])]
-        power = power_of(job.raw, job.id)
+        power = parse_power(job.raw, job.id)
         if power is None:
             problem = f"job {job.name} does not say what it draws"
             raise InputError(workload.source, problem, "give power_w, as `batwatt generate power-jobs` does")

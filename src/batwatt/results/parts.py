@@ -127,9 +127,9 @@ def chains_of(jobs: Columns, origins: Origins, kinds: Kinds) -> Chains:
     # overhead within lost runs, and rows of overhead
     apart = origins.in_workload & (kinds.overhead | kinds.lost)
     each_s = (lasted_s * np.where(kinds.overhead, 1.0, 1.0 - kinds.productive))[apart]
-    more_s = np.bincount(origins.job[apart], weights=each_s, minlength=int(origins.job.max()) + 1)
+    extra_s = np.bincount(origins.job[apart], weights=each_s, minlength=int(origins.job.max()) + 1)
     of_chain = order[firsts]
-    whole_s += np.where(single, 0.0, more_s[origins.job[of_chain]])
+    whole_s += np.where(single, 0.0, extra_s[origins.job[of_chain]])
     number = np.empty(len(rows), dtype=np.intp)
     number[order] = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
     first = order[firsts][number]

@@ -28,7 +28,7 @@ from batwatt.model.workload import Workload
 from batwatt.protocol.events import batsim5_events, refuse_batsim5_events
 from batwatt.results.run_files import file_of
 from batwatt.run.batsim5_files import WORKED_OUT, map_files
-from batwatt.run.find_scheduler import blaming
+from batwatt.run.find_scheduler import attribute_errors
 from batwatt.run.spec import RunSpec
 
 Watch = Callable[[Link], Link]
@@ -109,7 +109,7 @@ class Apart:
     ) -> DeadlockError | None:
         """Run the engine, which writes the file `jobs`; return a deadlock that left it."""
         try:
-            with blaming(self.spec.scheduler_name, self.scheduler):
+            with attribute_errors(self.spec.scheduler_name, self.scheduler):
                 drive(self.scheduler, command, name, self.spec.patience_s, self.watch, dialect)
         except DeadlockError as error:
             if not jobs.exists():

@@ -20,10 +20,10 @@ from batwatt.batsim.adapters import low_level
 from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.files import PACKAGE
 from batwatt.model.signal import Clock
-from batwatt.run.loader import PREFIX, code_file, defines, load, load_plugin, pybatsim_files, readable
+from batwatt.run.loader import PREFIX, code_file, defines, load, load_plugin, loaded_plugins, pybatsim_files, readable
 from batwatt.run.spec import own_name
 from batwatt.scheduling.base import Scheduler, SchedulerOptions, read_options
-from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
+from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of, registered
 
 _WIRE = "batwatt.batsim.wire"
 SHIFT = "shift"
@@ -133,7 +133,12 @@ def load_plugins(paths: Iterable[Path]) -> tuple[Path, ...]:
         # parts that are shipped take their names first
         for _ in our_schedulers():
             pass
+        before = registered()
+        first = path not in loaded_plugins()
         _run_code(load_plugin, path)
+        if first and all(any(part is other for other in before) for part in registered()):
+            remedy = "decorate each part with @register(kind, name); see docs/howto/parts.md"
+            raise InputError(path, "registers no part", remedy)
     return files
 
 
@@ -188,7 +193,11 @@ def _from_file(path: Path) -> type[Any]:
     what = "several schedulers" if schedulers else "no scheduler"
     names = ", ".join(sorted(kind.__name__ for kind in schedulers or classes)) or "none"
     problem = f"defines no class {expected} and {what} (its classes: {names})"
-    raise InputError(path, problem, f"name its scheduler {expected}, or the file as its scheduler")
+    remedy = f"name its scheduler {expected}, or the file as its scheduler"
+    if named is not file:
+        problem = f"its __init__.py {problem}"
+        remedy = f"bind it there, such as: from .scheduler import {expected} as {expected}"
+    raise InputError(path, problem, remedy)
 
 
 def _is_of(module: ModuleType, name: str) -> bool:
@@ -250,7 +259,7 @@ def make_scheduler(
     `kind`: the class of the scheduler; None: that of the name. Raises InputError.
     """
     kind = kind or scheduler_class(name)
-    with blaming(name if isinstance(name, str) else kind.__name__, kind):
+    with attribute_errors(name if isinstance(name, str) else kind.__name__, kind):
         if issubclass(kind, Scheduler):
             return kind(read_options(kind.Options, {**defaults, **options}, clock))
         # pybatsim has no keyword for them
@@ -270,7 +279,7 @@ def has_own_shift(scheduler: Any, kind: type[Any]) -> bool:
 
 
 @contextmanager
-def blaming(name: str, scheduler: Any) -> Iterator[None]:
+def attribute_errors(name: str, scheduler: Any) -> Iterator[None]:
     """Turn an error of a scheduler's code into a SchedulerError with text, place and simulated time.
 
     `scheduler`: the scheduler while it runs, or its class before. Errors of our own code pass as they are.

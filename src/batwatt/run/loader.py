@@ -337,7 +337,9 @@ def code_file(path: Path) -> Path:
     if not is_file(path) and is_file(named := path.with_name(f"{path.name}.py")):
         return named
     if not is_file(path):
-        raise InputError(path, "no such scheduler file", "give the path of a .py file; names: `batwatt policies`")
+        raise InputError(
+            path, "no such file or folder", "give the path of a .py file or of a folder; names: `batwatt policies`"
+        )
     if path.suffix != ".py":
         raise InputError(path, "is not a .py file", "give the path of a scheduler in Python")
     return path

@@ -29,7 +29,7 @@ class Repeats(logging.Handler):
         kind = (record.name, record.levelno, text if worded else message)
         self._first.setdefault(kind, (record, set()))[1].add(hash(message))
 
-    def take(self) -> list[tuple[logging.LogRecord, str]]:
+    def drain(self) -> list[tuple[logging.LogRecord, str]]:
         """Return the first record of each kind, in order, with its line; remove all."""
         taken = [(record, _line(record, len(messages) - 1)) for record, messages in self._first.values()]
         self._first.clear()

@@ -25,7 +25,7 @@ from batwatt.model.workload import ESTIMATE, LENGTH, JobSpec
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
 from batwatt.run.find_scheduler import (
     SHIFT,
-    blaming,
+    attribute_errors,
     has_own_shift,
     is_ours,
     load_plugins,
@@ -141,7 +141,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
     if "long_s" in follows:
         options.setdefault("long_s", spec.inputs.long_s)
     scheduler = make_scheduler(spec.scheduler, options if follows else spec.options, kind, clock=inputs.clock)
-    with blaming(spec.scheduler_name, scheduler):
+    with attribute_errors(spec.scheduler_name, scheduler):
         # code of the scheduler states its needs
         config = _config_for(spec, scheduler, platform)
     shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
@@ -156,7 +156,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
             raise InputError(path, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or reported)
     # after all checks: an error is one line
-    with blaming(spec.scheduler_name, scheduler):
+    with attribute_errors(spec.scheduler_name, scheduler):
         _remark_delays(inputs, scheduler)
         inputs = _with_requests(inputs, scheduler)
     return ResolvedRun(spec, inputs, scheduler, config, held)
@@ -223,7 +223,7 @@ def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
         timed = {name for name, profile in workload.profiles.items() if has_delay(profile, workload.profiles)}
         delays += sum(job.profile in timed for job in workload.jobs)
         total += len(workload.jobs)
-    scheduler.told_delays = True
+    scheduler.delays_reported = True
     if delays:
         text = (
             "%s: %d of %d jobs are delays and do not slow with their hosts: they take as long at any p-state and draw "

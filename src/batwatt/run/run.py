@@ -24,7 +24,7 @@ from batwatt.model.record import Record
 from batwatt.model.series import Series
 from batwatt.results.figures import METRICS, Values
 from batwatt.results.run_files import FILES, RunData, digests_of, file_of, metadata_of, write_record
-from batwatt.run.find_scheduler import blaming
+from batwatt.run.find_scheduler import attribute_errors
 from batwatt.run.metadata import write_metadata
 from batwatt.run.resolve import ResolvedRun, prepare
 from batwatt.run.spec import RunSpec
@@ -105,7 +105,7 @@ def perform(resolved: ResolvedRun, progress: Progress | None = None) -> RunOutco
     began = time.perf_counter()
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
     deadlock: DeadlockError | None = None
-    with blaming(spec.scheduler_name, scheduler):
+    with attribute_errors(spec.scheduler_name, scheduler):
         engine = Engine(inputs.platform, inputs.run, resolved.config, inputs.events)
         try:
             record = simulate(engine, scheduler, _watch(resolved, progress))

@@ -211,7 +211,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
             problem = f"{self.run_times.name!r} estimates run times, which plans of this scheduler must know"
             raise InputError("option 'run_times'", problem, "choose exact, or another scheduler")
         self.lifecycle: JobLifecycle = JobLifecycle()
-        self.told_delays = False
+        self.delays_reported = False
         """True if delays that do not slow down were reported before the run."""
         self.transitions = Transitions(self.platform, getattr(self.settings, "transition_limit_s", None))
         self._told = 0
@@ -294,7 +294,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Note that hosts arrived in a p-state."""
-        self.lifecycle.news = True
+        self.lifecycle.has_events = True
         if self.transitions.arrived(hostset.span(*nodeid)):
             self.hosts_changed()
 
@@ -307,7 +307,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         self._set_away(machines, False)
 
     def _set_away(self, machines: Any, away: bool) -> None:
-        self.lifecycle.news = True
+        self.lifecycle.has_events = True
         self.lifecycle.progress()
         self.transitions.set_away(HostSet.of(machines).mask, away)
         self.hosts_changed()
@@ -316,7 +316,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
 
     def onNoMoreJobsInWorkloads(self) -> None:
         """Note that no job comes any more."""
-        self.lifecycle.news = True
+        self.lifecycle.has_events = True
         self.lifecycle.more_jobs = False
 
     def onSimulationEnds(self) -> None:
@@ -345,11 +345,11 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
 
     def onNoMoreExternalEvents(self) -> None:
         """Note that hosts that are away stay away."""
-        self.lifecycle.news = True
+        self.lifecycle.has_events = True
 
     def onNotifyGenericEvent(self, event_data: Any) -> None:
         """Ignore a generic event, which is for another scheduler."""
-        self.lifecycle.news = True
+        self.lifecycle.has_events = True
 
     def onReportEnergyConsumed(self, consumed_energy: float) -> None:
         """Ignore a report of energy, which is not requested."""

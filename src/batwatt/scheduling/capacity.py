@@ -19,7 +19,7 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.platform import MachinePower, Platform, least_of
 from batwatt.model.series import MACHINES, Series, checked_capacity
 from batwatt.scheduling.base import LIMIT, Scheduler, SchedulerOptions
-from batwatt.scheduling.fleet import Fleet, Hosts
+from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths
 
 
@@ -110,7 +110,7 @@ class CapacityScheduler(Scheduler[Settings]):
     def onSimulationBegins(self) -> None:
         """Read the machines from Batsim's description, and the lengths of jobs at their speeds."""
         super().onSimulationBegins()
-        self.hosts = Hosts(self.hosts_described, self.settings.switch, self.platform)
+        self.hosts = MachineHosts(self.hosts_described, self.settings.switch, self.platform)
         checked_capacity(self.capacity, len(self.hosts), self.capacity.source)
         self.nominal_flops, self.paces = 0.0, np.ones(len(self.hosts))
         if self.platform is not None:
@@ -139,7 +139,7 @@ class CapacityScheduler(Scheduler[Settings]):
 
     def hosts_changed(self) -> None:
         """Take machines out of service whose hosts are; `process_events` then acts on the machines that are left."""
-        self.hosts.leave_out(self.fleet, self.transitions.out)
+        self.hosts.exclude(self.fleet, self.transitions.out)
         self._hosts_changed = True
 
     def onNoMoreEvents(self) -> None:
@@ -177,7 +177,7 @@ class CapacityScheduler(Scheduler[Settings]):
     def machines_alive(self) -> int:
         """Return the number of machines alive in the present step, without those out of service."""
         alive = int(self.capacity.at(self.begun_s))
-        return max(0, min(alive - self.hosts.held, len(self.fleet) - self.fleet.outs))
+        return max(0, min(alive - self.hosts.held, len(self.fleet) - self.fleet.out_count))
 
     def step(self) -> int:
         """Go past the next step; return the number of machines alive from there on, without those out of service."""

@@ -302,7 +302,7 @@ class FreeHosts(Room):
         """The job that has the reservation."""
         self.shadow_s = math.inf
 
-    def take(self, job: Any) -> bool:
+    def start(self, job: Any) -> bool:
         """See `Room`."""
         waiting: Job = job
         limits, hosts = self.limits, waiting.hosts

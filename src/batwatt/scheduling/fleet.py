@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
-from batwatt.model.platform import SLEEP_STATES, WATTS, Platform, machine_of, sleeps_of
+from batwatt.model.platform import SLEEP_STATES, WATTS, Platform, machine_of, parse_sleeps
 from batwatt.model.series import DEFAULT_STEP_S, Series
 from batwatt.scheduling.job import NOWHERE, Job, Places
 from batwatt.scheduling.orders import Nodes, NodeSelection
@@ -177,7 +177,7 @@ class Fleet:
         self.in_service = np.zeros(machines, dtype=np.bool_)
         self.out = np.zeros(machines, dtype=np.bool_)
         """Machines with a host that has failed or is away: not in service, and not to be taken into it."""
-        self.outs = 0
+        self.out_count = 0
         self.ready = np.ones(machines, dtype=np.bool_)
         """Machines that are switched on."""
         self.usable = np.zeros(machines, dtype=np.bool_)
@@ -378,7 +378,7 @@ class Fleet:
 
     # service ----------------------------------------------------------------------------------------------------
 
-    def serve(self, machines: NDArray[np.int64], wanted: bool) -> None:
+    def set_in_service(self, machines: NDArray[np.int64], wanted: bool) -> None:
         """Take machines into service, or out of it."""
         self.in_service[machines] = wanted
         self.serving += len(machines) if wanted else -len(machines)
@@ -398,7 +398,7 @@ class Fleet:
 
     def stranded(self, task: Job) -> bool:
         """Return whether a task runs, at least in part, on machines out of service."""
-        return self.outs > 0 and bool(self.out[task.places].any())
+        return self.out_count > 0 and bool(self.out[task.places].any())
 
     def unserved(self, count: int) -> Places:
         """Return the first machines that may be taken into service, at most `count`."""
@@ -417,7 +417,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 
 @final
-class Hosts:
+class MachineHosts:
     """The hosts of machines as Batsim describes them, all machines being on at first. Raises InputError."""
 
     def __init__(self, described: Sequence[Mapping[str, Any]], switch: bool, platform: Platform | None = None) -> None:
@@ -458,7 +458,7 @@ class Hosts:
 
     # jobs -------------------------------------------------------------------------------------------------------
 
-    def take(self, task: Job, fleet: Fleet) -> int:
+    def assign(self, task: Job, fleet: Fleet) -> int:
         """Return the mask of the hosts that a task gets on its machines, of which the lowest free."""
         if task.machines:
             ids = self._ids[task.places].ravel()[: task.hosts]
@@ -480,18 +480,18 @@ class Hosts:
 
     # switching --------------------------------------------------------------------------------------------------
 
-    def serve(self, fleet: Fleet, machines: Numbers, on: bool) -> None:
+    def set_in_service(self, fleet: Fleet, machines: Numbers, on: bool) -> None:
         """Take machines into service, or out of it: then they should be off."""
-        fleet.serve(machines, on)
+        fleet.set_in_service(machines, on)
         self._wanted[machines] = on
 
-    def leave_out(self, fleet: Fleet, out: int) -> None:
+    def exclude(self, fleet: Fleet, out: int) -> None:
         """Take the machines of some hosts out of service."""
         self._out[:] = False
         self._out[self.machines(out)] = True
         fleet.out[:] = self._out
-        fleet.outs = int(np.count_nonzero(self._out))
-        self.serve(fleet, np.flatnonzero(self._out & fleet.in_service), False)
+        fleet.out_count = int(np.count_nonzero(self._out))
+        self.set_in_service(fleet, np.flatnonzero(self._out & fleet.in_service), False)
 
     @property
     def held(self) -> int:
@@ -576,7 +576,7 @@ def _grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[lis
     if len(sizes) > 1 or len(sleeping) > 1:
         what = "numbers of hosts" if len(sizes) > 1 else "sleep states"
         raise InputError("platform", f"machines have different {what}", "use machines that are alike")
-    sleeps = sleeps_of(sleeping.pop())
+    sleeps = parse_sleeps(sleeping.pop())
     if not sleeps:
         return list(members.values()), None, 0
     special = {state for each in sleeps for state in (each.sleep, each.switch_off, each.switch_on)}

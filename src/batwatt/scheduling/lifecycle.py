@@ -38,16 +38,16 @@ _KILLS: Final = 3
 class JobLifecycle:
     """The jobs of a simulation between Batsim and a scheduler.
 
-    `jobs`: the jobs by the id of the present run; `more_jobs`: the workload is not over;
-    `live`: number of jobs that are neither over nor rejected, by the scheduler; `pending`: kills whose ends are to
-    come; `news`: the present message reports more than calls; `called`: number of calls that it reports; `ran`: number
-    of jobs of the workload whose first run is over; `requests`: number of those that request a run time.
+    `jobs`: the jobs by the id of the present run; `more_jobs`: the workload is not over; `live`: number of jobs
+    that are neither over nor rejected, by the scheduler; `pending`: kills whose ends are to come; `has_events`: the
+    present message reports more than calls; `called`: number of calls that it reports; `ran`: number of jobs of the
+    workload whose first run is over; `requests`: number of those that request a run time.
     """
 
     def __init__(self) -> None:
         self.more_jobs = True
         self.live = self.pending = self.called = self.ran = self.requests = 0
-        self.news = False
+        self.has_events = False
         self.jobs: dict[str, Job] = {}
         self._calls: set[float] = set()
         self._limit_calls: set[float] = set()
@@ -97,7 +97,7 @@ class JobLifecycle:
 
     def acknowledged(self, job: BatsimJob) -> bool:
         """Return whether a submission is but the acknowledgement of an attempt, which may run by then."""
-        self.news = True
+        self.has_events = True
         if job.id not in self._names:
             self.progress()
         return job.id in self._names
@@ -128,7 +128,7 @@ class JobLifecycle:
 
     def ended(self, attempt: BatsimJob) -> tuple[Job, bool]:
         """Forget a run that has ended; return its job, and whether the scheduler killed it."""
-        self.news = True
+        self.has_events = True
         job = self.jobs.pop(attempt.id)
         if attempt.id not in self._names:
             self.ran += 1
@@ -214,14 +214,14 @@ class JobLifecycle:
 
     def only_limits(self, now_s: float) -> bool:
         """Return whether the present message reports only calls for limits; call it once for each message."""
-        news, called = self.news, self.called
-        self.news, self.called = False, 0
+        has_events, called = self.has_events, self.called
+        self.has_events, self.called = False, 0
         if not self._limit_calls:
             return False
         due = {time_s for time_s in self._limit_calls if time_s <= now_s + REPORTED_S}
         self._limit_calls -= due
         others = any(abs(time_s - now_s) <= LAG_S for time_s in self._calls)
-        return 0 < called == len(due) and not (news or others)
+        return 0 < called == len(due) and not (has_events or others)
 
     def close(self, finished: bool) -> None:
         """Report the end of registration if all work is over."""

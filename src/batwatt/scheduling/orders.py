@@ -63,7 +63,7 @@ def keys_of(order: Order, rows: Iterable[tuple[float, float, int]], now_s: float
 
 
 @register("order", "fcfs")
-class Fcfs(Order):
+class FirstCome(Order):
     """First come, first served: by time of submission."""
 
     of_walltimes = False
@@ -74,7 +74,7 @@ class Fcfs(Order):
 
 
 @register("order", "lcfs")
-class Lcfs(Order):
+class LastCome(Order):
     """Last come, first served: latest submission first."""
 
     of_walltimes = False

@@ -59,7 +59,7 @@ class FileInjector:
 
 
 class EventInjector:
-    """An injector of external events, which `take` receives."""
+    """An injector of external events, by `receive`."""
 
     cap_w: float | None = None
     over = False
@@ -68,7 +68,7 @@ class EventInjector:
         self._due = False
         self._next_s = 0.0
 
-    def take(self, event: Mapping[str, Any], now_s: float) -> None:
+    def receive(self, event: Mapping[str, Any], now_s: float) -> None:
         """Take a forwarded event; those of other types are ignored, a malformed one is an InputError."""
         if event.get("type") != EVENT_TYPE:
             return
@@ -194,7 +194,7 @@ class PowerScheduler(Scheduler[Settings]):
 
     def _estimate(self, job: Job) -> None:
         """Estimate the run time of an attempt: less what was done before, and with its recovery."""
-        more_s = self.victims.more_s(job.name)
+        extra_s = self.victims.extra_s(job.name)
         if job.attempt.id == job.name:
             raw = job.attempt.json_dict or {}
             job.whole_request_s = request_s(job.walltime_s, raw, job.name)
@@ -203,9 +203,9 @@ class PowerScheduler(Scheduler[Settings]):
             )
             if LENGTH in raw:
                 _, length_s, left_s = self.lengths.described(job.attempt)
-                more_s = left_s - length_s
+                extra_s = left_s - length_s
         job.estimate_s, job.bound_s, job.request_s = (
-            max(round(whole_s + more_s, 6), REPORTED_S) for whole_s in (*job.whole_estimate, job.whole_request_s)
+            max(round(whole_s + extra_s, 6), REPORTED_S) for whole_s in (*job.whole_estimate, job.whole_request_s)
         )
 
     def reject(self, jobs: Iterable[Job], why: str) -> None:
@@ -249,7 +249,7 @@ class PowerScheduler(Scheduler[Settings]):
 
     def submit_again(self, job: Job, following: NextRun) -> None:
         """Submit and queue the next attempt of a job that was killed."""
-        job.attempt = again = self.victims.again(job.attempt, following)
+        job.attempt = again = self.victims.register_next(job.attempt, following)
         self.lifecycle.jobs[again.id] = job
         self.wait(job)
 
@@ -312,4 +312,4 @@ class PowerScheduler(Scheduler[Settings]):
         """Take a step of the envelope, if it comes as events."""
         super().onNotifyGenericEvent(event_data)
         if isinstance(self.injector, EventInjector):
-            self.injector.take(event_data, self.bs.time())
+            self.injector.receive(event_data, self.bs.time())

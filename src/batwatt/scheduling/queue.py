@@ -17,10 +17,11 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
+from batwatt.errors import InputError
 from batwatt.scheduling.job import Job
 from batwatt.scheduling.orders import Columns, Order
 
-LONG: Final = 48 if __file__.endswith(".py") else 2000
+VECTOR_MIN: Final = 48 if __file__.endswith(".py") else 2000
 """From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
 
 
@@ -108,6 +109,8 @@ class Queue:
         if self.time_invariant:
             if key is None:
                 key = float(self._order.key(Columns(row.submit_s, row.estimate_s, row.hosts), 0.0))
+                if key != key:
+                    raise no_number(self._order, row)
             row.sort_key = (key, row.submit_s, row.number)
         else:
             row.sort_key = (0.0, 0.0, row.number)
@@ -151,7 +154,7 @@ class Queue:
         # a generator, as mypyc makes lists of expressions of them, to the last row
         rows = self.rows
         at, count = 0, len(rows)
-        while at < count and (count - at < LONG or gap.free == math.inf):
+        while at < count and (count - at < VECTOR_MIN or gap.free == math.inf):
             row = rows[at]
             at += 1
             if row.hosts <= gap.free and (row.hosts <= gap.extra or row.estimate_s <= gap.window_s):
@@ -204,15 +207,22 @@ Slots: TypeAlias = NDArray[np.intp]
 
 BOX = 256
 """Jobs in a box."""
-LOOSE = 512
+REBUILD_MIN = 512
 """Boxes are built again when more jobs are loose, or a sixteenth of all."""
-FEW = 8 * BOX
+SORT_ALL_MAX = 8 * BOX
 """Greatest number of jobs that are sorted without boxes."""
-SEVERAL = 48
+FIRST_SORTED = 48
 """Jobs that are sorted at first: seldom are more requested."""
 _SUBMIT, _WALLTIME, _HOSTS, _NEED, _SERIAL = range(5)
 _MARGIN = 1e-9
 """Bounds are lower than the keys of corners by this share: powers are not rounded correctly."""
+
+
+def no_number(order: Order, job: Any) -> InputError:
+    """Return the error for a job without a place, as its key is NaN."""
+    name, shape = order.name or type(order).__name__, f"{job.hosts} hosts, walltime {job.estimate_s:g} s"
+    problem = f"{name}: the key of job {job.name} ({shape}) is not a number (NaN)"
+    return InputError("option 'order'", problem, "return a number or an infinity from key()")
 
 
 class Boxes:
@@ -220,7 +230,7 @@ class Boxes:
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._columns = np.empty((5, LOOSE))
+        self._columns = np.empty((5, REBUILD_MIN))
         self._items: list[Any] = []
         self._slots: dict[int, int] = {}
         self._boxed = 0
@@ -260,22 +270,22 @@ class Boxes:
         Meanwhile limits may fall and jobs may be removed; none may be added.
         """
         loose = len(self._items) - self._boxed
-        if loose > max(LOOSE, len(self) // 16) or len(self._items) > 2 * len(self) + BOX:
+        if loose > max(REBUILD_MIN, len(self) // 16) or len(self._items) > 2 * len(self) + BOX:
             self._build(now_s)
         submits, walltimes, _, needs, serials = self._columns[:, : len(self._items)]
         boxes: Slots = np.arange(0)
         bounds: Floats = np.empty(0)
         # without limits nearly all fit
-        unlimited = gap.free == math.inf and len(self) > FEW
+        unlimited = gap.free == math.inf and len(self) > SORT_ALL_MAX
         opened = boxes if unlimited else np.flatnonzero(gap.fits(needs, walltimes))
-        if self._boxed and (unlimited or len(opened) > FEW):
+        if self._boxed and (unlimited or len(opened) > SORT_ALL_MAX):
             opened = np.arange(self._boxed, len(self._items))
             bounds = self._bounds_at(now_s)
             within = np.flatnonzero(gap.fits(self._low[_NEED], self._low[_WALLTIME]) & (self._left > 0))
             boxes = within[bounds[within].argsort()]
             bounds = bounds[boxes]
         slots, keys = opened[:0], np.empty(0)
-        at, count, several = 0, 1, SEVERAL
+        at, count, several = 0, 1, FIRST_SORTED
         selected = gap.free, gap.window_s, gap.extra
         while True:
             if at < len(boxes) and selected != (gap.free, gap.window_s, gap.extra):
@@ -318,7 +328,11 @@ class Boxes:
     def _keys(self, slots: Slots, now_s: float) -> Floats:
         submits, walltimes, hosts = self._columns[: _HOSTS + 1]
         jobs = Columns(submits[slots], walltimes[slots], hosts[slots].astype(np.int64))
-        return np.asarray(self._order.key(jobs, now_s), dtype=np.float64) + np.zeros(len(slots))
+        keys: Floats = np.asarray(self._order.key(jobs, now_s), dtype=np.float64) + np.zeros(len(slots))
+        wrong = np.isnan(keys)
+        if wrong.any():
+            raise no_number(self._order, next(self._items[slot] for slot in slots[wrong]))
+        return keys
 
     def _build(self, now_s: float) -> None:
         """Put all jobs into boxes, but for a few that fill none."""
@@ -402,7 +416,7 @@ class Room:
         self.limits: Final = Gap()
         self.is_open = True
 
-    def take(self, job: Any) -> bool:
+    def start(self, job: Any) -> bool:
         """Start a job; return False if it does not fit, now or beside a reservation."""
         raise NotImplementedError
 
@@ -427,7 +441,7 @@ def backfill(rule: str, candidates: Iterator[Any], room: Room, aged: Sequence[An
         if not room.is_open:
             return
         first.add(job.number)
-        if not (room.take(job) or held):
+        if not (room.start(job) or held):
             held = room.reserve(job)
     if held and rule == "stop":
         return
@@ -441,7 +455,7 @@ def backfill(rule: str, candidates: Iterator[Any], room: Room, aged: Sequence[An
             break
         if first and job.number in first:
             continue
-        if room.take(job):
+        if room.start(job):
             continue
         if rule == "stop":
             break

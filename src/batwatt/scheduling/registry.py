@@ -96,16 +96,19 @@ def make(kind: str, choice: object) -> Any:
         choice = parameters.pop("name", None)
     if not isinstance(choice, str):
         if callable(getattr(choice, _METHODS[kind], None)):
+            if isinstance(choice, type):
+                problem = f"{choice.__name__} is a class, not an object of it"
+                raise InputError(f"option {kind!r}", problem, f"write {choice.__name__}(), or its name if it has one")
             return choice  # a part itself, registered or not
         raise InputError(f"option {kind!r}", f"{choice!r} is not a name", "see `batwatt policies`")
     part = find(kind, choice)
     try:
-        made = part(**parameters)
+        instance = part(**parameters)
     except (TypeError, ValueError) as error:
         raise InputError(f"option {kind!r}", f"{choice}: {error}") from None
-    if not callable(getattr(made, _METHODS[kind], None)):
+    if not callable(getattr(instance, _METHODS[kind], None)):
         raise InputError(f"option {kind!r}", f"{choice} has no method {_METHODS[kind]}()", "see docs/howto/parts.md")
-    return made
+    return instance
 
 
 @cache
@@ -125,6 +128,11 @@ def load_distributed() -> None:
 def names(kind: str) -> list[str]:
     """Return the registered names of a kind, sorted."""
     return [name for name, _ in parts_of(kind)]
+
+
+def registered() -> list[Any]:
+    """Return all registered parts."""
+    return [part for parts in _parts.values() for part in parts.values()]
 
 
 def parts_of(kind: str) -> list[tuple[str, Any]]:

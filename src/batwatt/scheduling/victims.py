@@ -199,12 +199,12 @@ class Victims:
         """Return the next run that was decided when the job was killed last."""
         return self._runs[self._lifecycle.name_of(job)]
 
-    def more_s(self, name: str) -> float:
+    def extra_s(self, name: str) -> float:
         """Return the s by which the present run of a job is longer than the whole job: recovery less saved work."""
         present = self._runs.get(name)
         return 0.0 if present is None else present.recovery_s - present.saved_s
 
-    def again(self, job: BatsimJob, following: NextRun) -> BatsimJob:
+    def register_next(self, job: BatsimJob, following: NextRun) -> BatsimJob:
         """Register the next run of a job that was killed and has ended."""
         first = self._first[self._lifecycle.name_of(job)]
         keeps_profile = following.run_s == math.inf or following.run_s == self._lengths.run_s(job)
@@ -212,8 +212,8 @@ class Victims:
         if not keeps_profile:
             profile = self._lengths.lasting(first, following.run_s)
             if first.requested_time is not None and first.requested_time > 0.0:
-                more_s = following.run_s - self._lengths.run_s(first)
-                walltime_s = max(round(first.requested_time + more_s, 6), REPORTED_S)
+                extra_s = following.run_s - self._lengths.run_s(first)
+                walltime_s = max(round(first.requested_time + extra_s, 6), REPORTED_S)
         again = self._lifecycle.attempt(job, profile, walltime_s)
         if following.again:
             self._lifecycle.bs.set_job_metadata(again.id, following.again)

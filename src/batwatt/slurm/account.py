@@ -151,7 +151,7 @@ def watts_of(platform: Platform, snapshot: Snapshot, pstates: Sequence[int]) -> 
 
 
 @dataclass
-class _Row:
+class _AccountRow:
     user: str
     nodes: int
     submit_s: float
@@ -178,7 +178,7 @@ class Account:
     last_s: float = math.nan
     cap_w: float | None = None
     capped: bool = False
-    _rows: dict[str, _Row] = field(default_factory=dict)
+    _rows: dict[str, _AccountRow] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
     waits: dict[str, list[float]] = field(default_factory=lambda: {"": [], "slurm": []})
     """Wait of each job that has started, in s, by the scheduler and by Slurm."""
@@ -187,7 +187,7 @@ class Account:
 
     def open(self, *, resumed: bool) -> None:
         """Open the files; those of a session that is resumed go on. Raises InputError."""
-        for stem, names in (("starts", ("job", *_Row.__dataclass_fields__)), ("power", POWER)):
+        for stem, names in (("starts", ("job", *_AccountRow.__dataclass_fields__)), ("power", POWER)):
             self._files[stem] = open_own(self._path(stem), "a" if resumed else "w")
             if not resumed:
                 self._write(stem, names)
@@ -222,7 +222,7 @@ class Account:
                 if not job.waiting and number not in ours:
                     self._over.add(number)
                     continue
-                row = self._rows[number] = _Row(job.user, job.nodes, time_of(job.submit_s))
+                row = self._rows[number] = _AccountRow(job.user, job.nodes, time_of(job.submit_s))
             if job.hosts and math.isnan(row.start_s):
                 row.start_s = time_of(job.start_s)
                 self.waits[""].append(row.start_s - row.submit_s)
@@ -258,7 +258,7 @@ class Account:
     def resume(self, totals: Mapping[str, Any]) -> None:
         """Go on with the totals of the process before; energy in between is neither measured nor counted."""
         self.energy = Energy(**totals["sums"])
-        self._rows = {number: _Row(**row) for number, row in totals["rows"].items()}
+        self._rows = {number: _AccountRow(**row) for number, row in totals["rows"].items()}
         with self._path("starts").open(encoding="utf-8", newline="") as file:
             begun = [row for row in csv.DictReader(file) if row["start_s"]]
         self.waits[""] = [float(row["start_s"]) - float(row["submit_s"]) for row in begun]

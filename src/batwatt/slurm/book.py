@@ -159,7 +159,7 @@ _ID = re.compile(rf"{WORKLOAD}!(\d+(?:_\d+)?)(?:@(\d+))?(?:#\d+)?")
 
 
 @dataclass(slots=True)
-class Task:
+class SlurmAttempt:
     """An attempt of a Slurm job under its name for the scheduler.
 
     `waiting`: announced; `void`: it cannot start any more, which the scheduler learns when it starts it; `starting`:
@@ -182,7 +182,7 @@ class Task:
     requested: bool = False
     """True if the command that the status needs was sent to Slurm."""
     signalled_s: float = -1.0
-    again_s: float = 0.0
+    retry_s: float = 0.0
     """Time before which no command is sent, monotonic, in s."""
 
 
@@ -192,8 +192,8 @@ class Book:
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
         self.everyone = hostset.span(0, len(platform) - 1)
-        self.tasks: dict[str, Task] = {}
-        self.present: dict[str, Task] = {}
+        self.tasks: dict[str, SlurmAttempt] = {}
+        self.present: dict[str, SlurmAttempt] = {}
         """The last attempt of each Slurm job, by its number."""
         self.generations: dict[str, int] = {}
         self.shapes: dict[str, tuple[int, float]] = {}
@@ -221,7 +221,7 @@ class Book:
             if isinstance(event, ev.JobSubmitted):
                 raw, number = event.job, number_of(event.job_id)
                 self.shapes[number] = (raw["res"], raw.get("walltime", -1))
-                self._add(Task(event.job_id, number, raw["res"]))
+                self._add(SlurmAttempt(event.job_id, number, raw["res"]))
             elif isinstance(event, ev.JobCompleted):
                 self._end(self.tasks[event.job_id], event.state == "COMPLETED_KILLED")
             elif isinstance(event, ev.RequestedCall):
@@ -254,7 +254,7 @@ class Book:
         else:
             self.sent = (float(event.data[EVENT_VALUE]), event.time)
 
-    def _add(self, task: Task) -> None:
+    def _add(self, task: SlurmAttempt) -> None:
         self.tasks[task.id] = self.present[task.number] = task
         match = _ID.fullmatch(task.id)
         if match is not None and match[2]:
@@ -262,7 +262,7 @@ class Book:
         self.generations.setdefault(task.number, 1)
         self.killed.discard(task.number)
 
-    def _end(self, task: Task, killed: bool) -> None:
+    def _end(self, task: SlurmAttempt, killed: bool) -> None:
         if killed and task.status == "killing":
             self.killed.add(task.number)
         task.status, task.mask = "over", 0
@@ -313,7 +313,7 @@ class Book:
             elif not isinstance(decision, ev.Notify | ev.RegisterProfile):
                 raise IllegalDecisionError(type(decision).__name__, "a real Slurm cannot do it")
 
-    def _task(self, what: str, job_id: str, *allowed: Status) -> Task:
+    def _task(self, what: str, job_id: str, *allowed: Status) -> SlurmAttempt:
         task = self.tasks.get(job_id)
         if task is None:
             raise IllegalDecisionError(f"{what} {job_id}", "there is no such job (or its end was already announced)")
@@ -382,7 +382,7 @@ class Book:
         if number not in self.killed or decision.job.get("res") != self.shapes[number][0]:
             problem = "only the next attempt of a job that was killed can be made, with as many hosts"
             raise IllegalDecisionError(f"REGISTER_JOB {decision.job_id}", problem)
-        self._add(Task(decision.job_id, number, int(decision.job["res"])))
+        self._add(SlurmAttempt(decision.job_id, number, int(decision.job["res"])))
 
 
 def number_of(job_id: str) -> str:

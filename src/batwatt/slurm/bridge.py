@@ -22,7 +22,7 @@ from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.slurm.account import Account, Feed, PowerMeter, watts_of
-from batwatt.slurm.book import WORKLOAD, Book, Journal, Task, same_decisions
+from batwatt.slurm.book import WORKLOAD, Book, Journal, SlurmAttempt, same_decisions
 from batwatt.slurm.commands import (
     ENDED,
     HELD_BY_USER,
@@ -103,18 +103,18 @@ class Actions:
         self.purpose = "nodes"
         self._nodes(snapshot, own)
 
-    def _refused(self, task: Task, error: SlurmError) -> None:
+    def _refused(self, task: SlurmAttempt, error: SlurmError) -> None:
         """Note a command that Slurm refuses: fail a start, repeat anything else after `AGAIN_S`."""
         if task.status == "starting":
             task.requested = True
         else:
-            task.again_s = time.monotonic() + AGAIN_S
+            task.retry_s = time.monotonic() + AGAIN_S
         self._note("failed", job=task.id, why=str(error))
         _log.warning("%s: %s", task.id, error)
 
-    def _job(self, task: Task, job: SlurmJob) -> None:
+    def _job(self, task: SlurmAttempt, job: SlurmJob) -> None:
         machine, now_s = self._machine, time.monotonic()
-        if now_s < task.again_s:
+        if now_s < task.retry_s:
             return
         if task.status == "starting" and task.launched_s < 0.0 and job.waiting:
             machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
@@ -125,12 +125,12 @@ class Actions:
         elif task.status == "killing":
             self._end(task, job, now_s)
 
-    def _end(self, task: Task, job: SlurmJob, now_s: float) -> None:
+    def _end(self, task: SlurmAttempt, job: SlurmJob, now_s: float) -> None:
         machine, rule = self._machine, self._kill
         if job.waiting:
             if not job.held:
                 # released, but not begun
-                machine.take(task.number)
+                machine.hold(task.number)
         elif job.ended:
             if rule.signal and task.signalled_s >= 0.0 and job.exit_code and not task.requested:
                 machine.requeue_held(job)
@@ -145,7 +145,7 @@ class Actions:
                 machine.cancel(task.number)
             task.requested = True
 
-    def requeues(self, task: Task, job: SlurmJob) -> bool:
+    def requeues(self, task: SlurmAttempt, job: SlurmJob) -> bool:
         """Return whether a job that ended after its signal is on its way back into the queue."""
         waits_s = self._kill.grace_s + AGAIN_S
         return bool(task.signalled_s >= 0.0 and job.exit_code and time.monotonic() - task.signalled_s < waits_s)
@@ -509,11 +509,11 @@ class Bridge:
             if self._tries.get(number, 0) >= TRIES:
                 self._tries[number] = 0
                 self._skipped[number] = time.monotonic() + TIRED_S
-                self.machine.take(number)
+                self.machine.hold(number)
                 self.machine.comment(number, f"not started in {TRIES} attempts, again in {TIRED_S / 3600.0:g} h")
                 return
             self.actions.purpose = "announce"
-            self.machine.take(number)
+            self.machine.hold(number)
         except SlurmError as error:
             self._skipped[number] = time.monotonic() + SKIPPED_S
             self.journal.write("note", what="not taken over", job=number, why=str(error))
@@ -533,7 +533,7 @@ class Bridge:
         }
         yield ev.JobSubmitted(now_s, job_id, raw, {"type": "parallel_homogeneous", "cpu": flops, "com": 0.0})
 
-    def _look_at_waiting(self, task: Task, job: SlurmJob | None, snapshot: Snapshot) -> None:
+    def _look_at_waiting(self, task: SlurmAttempt, job: SlurmJob | None, snapshot: Snapshot) -> None:
         """Void a waiting job that can no longer be started as it was announced."""
         shape = self.book.shapes.get(task.number)
         why = ""
@@ -561,7 +561,9 @@ class Bridge:
     def _walltime_s(self, job: SlurmJob) -> float:
         return -1 if job.limit_s == math.inf else round(job.limit_s * self.clock.speed, 6)
 
-    def _look_at_started(self, now_s: float, task: Task, job: SlurmJob | None, snapshot_s: float) -> Iterator[ev.Event]:
+    def _look_at_started(
+        self, now_s: float, task: SlurmAttempt, job: SlurmJob | None, snapshot_s: float
+    ) -> Iterator[ev.Event]:
         if job is None:
             # it ended so long ago that Slurm has forgotten it
             yield self._completed(now_s, task, "COMPLETED_SUCCESSFULLY")
@@ -582,25 +584,25 @@ class Bridge:
         elif task.launched_s >= 0.0 and time.monotonic() - task.launched_s > LAUNCH_S:
             yield self._failed(now_s, task, f"did not start within {LAUNCH_S:g} s ({job.reason})")
 
-    def _elsewhere(self, task: Task, job: SlurmJob) -> bool:
+    def _elsewhere(self, task: SlurmAttempt, job: SlurmJob) -> bool:
         """Return whether a job runs on other nodes than the scheduler chose."""
         hosts = self.book.platform.hosts
         # of a job that completes Slurm lists the nodes that are not yet free
         listed = bool(job.hosts) and job.state != "COMPLETING"
         return listed and set(job.hosts) != {hosts[i].name for i in hostset.ids(task.mask)}
 
-    def _failed(self, now_s: float, task: Task, why: str, *, tried: bool = True) -> ev.Event:
+    def _failed(self, now_s: float, task: SlurmAttempt, why: str, *, tried: bool = True) -> ev.Event:
         if tried:
             self._tries[task.number] = self._tries.get(task.number, 0) + 1
         self.journal.write("note", what="start failed", job=task.id, why=why)
         _log.warning("%s %s", task.id, why)
         return self._completed(now_s, task, "COMPLETED_FAILED")
 
-    def _completed(self, now_s: float, task: Task, state: str, code: int = 0) -> ev.Event:
+    def _completed(self, now_s: float, task: SlurmAttempt, state: str, code: int = 0) -> ev.Event:
         code = code or (0 if state == "COMPLETED_SUCCESSFULLY" else 1)
         return ev.JobCompleted(now_s, task.id, state, code, hostset.to_text(task.mask))
 
-    def _look_at_killed(self, now_s: float, task: Task, job: SlurmJob | None) -> Iterator[ev.Event]:
+    def _look_at_killed(self, now_s: float, task: SlurmAttempt, job: SlurmJob | None) -> Iterator[ev.Event]:
         if job is not None and job.running and task.began_s < 0.0:
             task.began_s = job.start_s
         if job is None or (job.waiting and job.held) or job.state == "CANCELLED":
@@ -611,7 +613,7 @@ class Bridge:
             yield self._completed(now_s, task, ENDED[job.state], job.exit_code)
             yield ev.JobKilled(now_s, [task.id], {})
 
-    def _progress(self, now_s: float, task: Task) -> dict[str, Any]:
+    def _progress(self, now_s: float, task: SlurmAttempt) -> dict[str, Any]:
         """Return the share of its walltime that a killed job has run."""
         _, walltime_s = self.book.shapes.get(task.number, (0, -1.0))
         ran_s = now_s - self.clock.of_date(task.began_s) if task.began_s >= 0.0 else 0.0

@@ -170,7 +170,7 @@ class Snapshot:
     nodes: Mapping[str, SlurmNode]
 
 
-def time_of(text: str) -> float:
+def parse_time_s(text: str) -> float:
     """Return a time in s since 1970 as squeue prints it with SLURM_TIME_FORMAT=%s; NaN for N/A."""
     return float(text) if text.isdecimal() else math.nan
 
@@ -324,10 +324,10 @@ class SlurmCommands:
                 # parts of heterogeneous jobs start together only
                 handed=value[column] == self.handover.value and "+" not in value["JobArrayID"],
                 depends=value["Dependency"] not in ("", "(null)"),
-                submit_s=time_of(value["SubmitTime"]),
-                begin_s=time_of(value["EligibleTime"]),
-                start_s=time_of(value["StartTime"]),
-                end_s=time_of(value["EndTime"]),
+                submit_s=parse_time_s(value["SubmitTime"]),
+                begin_s=parse_time_s(value["EligibleTime"]),
+                start_s=parse_time_s(value["StartTime"]),
+                end_s=parse_time_s(value["EndTime"]),
                 restarts=int(value["RestartCnt"] or 0),
                 held=value["PriorityLong"] == "0",
                 user=value["UserName"],
@@ -355,7 +355,7 @@ class SlurmCommands:
 
     # changing ---------------------------------------------------------------------------------------------------
 
-    def take(self, number: str) -> None:
+    def hold(self, number: str) -> None:
         """Hold a job as an administrator, which its user cannot undo, and mark it."""
         self.change("scontrol", "update", f"jobid={number}", f"admincomment={MARK}")
         self.change("scontrol", "hold", number)
@@ -509,7 +509,7 @@ class Twin(SlurmCommands):
     def _tell(self, *words: str) -> None:
         self._watch(words, "")
 
-    def take(self, number: str) -> None:
+    def hold(self, number: str) -> None:
         """See `SlurmCommands`."""
         self._tell("hold", number)
         self._virtual[number].held = True

@@ -17,7 +17,7 @@ from batwatt.batsim import events as ev
 from batwatt.batsim.bs import Bs
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
+from batwatt.run.find_scheduler import attribute_errors, make_scheduler, scheduler_class
 from batwatt.scheduling.base import EVENTS, PowerOptions, Scheduler
 from batwatt.slurm.account import Account, Feed, PowerMeter
 from batwatt.slurm.book import Book, Journal, only_one
@@ -190,7 +190,7 @@ class Session:
             scheduler = make_scheduler(spec.scheduler, spec.options, kind, defaults=defaults)
             # others may raise at what they do not know
             bridge.tells |= isinstance(scheduler, Scheduler)
-            with blaming(spec.scheduler, scheduler):
+            with attribute_errors(spec.scheduler, scheduler):
                 Bs(scheduler, bridge).start()
             return
         # zmq takes a while to be loaded

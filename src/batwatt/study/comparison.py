@@ -234,7 +234,7 @@ class ComparedRuns:
                         outcome.write(inner)
         except BatwattError as error:
             return task, error
-        notes = tuple(message(line) for _, line in repeats.take())
+        notes = tuple(message(line) for _, line in repeats.drain())
         metrics = rounded(figures.metrics)
         return task, Measured(figures.outcomes, figures.power, metrics, figures.rejections, notes)
 

@@ -104,7 +104,7 @@ def execute_quietly(task: CellTask) -> CellOutcome:
     """Execute a cell in a process of its own: warnings become notes of the outcome, printed text is dropped."""
     with noted() as repeats, redirect_stdout(StringIO()):
         outcome = execute(task)
-    return replace(outcome, notes=tuple(message(line) for _, line in repeats.take()[:MAX_NOTES]))
+    return replace(outcome, notes=tuple(message(line) for _, line in repeats.drain()[:MAX_NOTES]))
 
 
 def _attempt(task: CellTask, folder: Path) -> CellOutcome:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral, date_s_of, date_text
+from batwatt.model.signal import SignalIntegral, date_text, parse_date_s
 from batwatt.model.workload import DEPENDS, RELEASE, START_S, JobSpec, Workload
 
 
@@ -74,12 +74,12 @@ def _begun(workload: Workload, jobs: list[JobSpec], at_s: float) -> Workload:
             # jobs of earlier windows have completed
             raw[DEPENDS] = [name for name in raw[DEPENDS] if name in names]
         moved.append(job._replace(submit_time_s=submit_s, raw=raw))
-    begin = date_text(date_s_of(workload.begin) + at_s) if workload.begin else ""
+    begin = date_text(parse_date_s(workload.begin) + at_s) if workload.begin else ""
     return replace(workload, jobs=tuple(moved), begin=begin)
 
 
 def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
     """Return the signal with `at_s` as 0 s."""
-    begin = date_text(date_s_of(signal.begin) + at_s) if signal.begin else ""
+    begin = date_text(parse_date_s(signal.begin) + at_s) if signal.begin else ""
     later = replace(signal.series.since(at_s), begin=begin, told=signal.told)
     return SignalIntegral.of_series(later, repeat=signal.repeat)

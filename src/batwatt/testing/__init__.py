@@ -39,7 +39,7 @@ from batwatt.model.work import ShiftJob, constant
 from batwatt.model.workload import OVERHEAD, POWER_W, JobPower, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
-from batwatt.schedulers.carbon.policies import Facts, StartWindow, policy_named
+from batwatt.schedulers.carbon.policies import PolicyInputs, StartWindow, policy_named
 from batwatt.schedulers.jobpower.power import Load, Submitted
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.registry import make
@@ -247,7 +247,7 @@ def _policy(choice: object, rng: np.random.Generator) -> None:
     job = ShiftJob("1", float(rng.integers(0, 100_000)), constant(float(rng.integers(600, 20_000)), 100.0), 1)
     window = StartWindow(job.arrival_s, float(rng.integers(0, 40_000)))
     signal = SignalIntegral.regular(rng.uniform(50, 500, 96).tolist())
-    intervals = policy.choose(job, window, signal, Facts())
+    intervals = policy.choose(job, window, signal, PolicyInputs())
     _law(bool(intervals), "it plans nothing")
     edges = [edge for interval in intervals for edge in interval]
     _law(edges == sorted(edges), f"its intervals are not in order: {intervals}")

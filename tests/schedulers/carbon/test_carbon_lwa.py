@@ -14,7 +14,7 @@ import pytest
 from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
-from batwatt.schedulers.carbon.policies import Facts, StartWindow, by_constraint, policy_named
+from batwatt.schedulers.carbon.policies import PolicyInputs, StartWindow, by_constraint, policy_named
 
 FRENCH = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "carbon" / "FR-2020-30min.csv"
 FIRST_DAY, DAY_MIN, STEP_S = datetime(2020, 1, 1), 1440, 1800.0
@@ -68,6 +68,6 @@ def test_the_french_year_gives_what_lwa_gives(policy, constraint, grams):
     for job in machine_learning_jobs():
         window = StartWindow(job.arrival_s, 0.0) if constraint is None else by_constraint(job, constraint, integral)
         late = one_step_later(window, job, integral.end_s)
-        intervals = policy_named(policy).choose(job, late, integral, Facts())
+        intervals = policy_named(policy).choose(job, late, integral, PolicyInputs())
         total += sum(carry_out(job, intervals).emissions(integral))
     assert total == pytest.approx(grams, rel=1e-11)

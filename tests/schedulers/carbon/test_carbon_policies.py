@@ -11,7 +11,7 @@ from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
-from batwatt.schedulers.carbon.policies import POLICIES, Facts, StartWindow, phase_aware, policy_named
+from batwatt.schedulers.carbon.policies import POLICIES, PolicyInputs, StartWindow, phase_aware, policy_named
 from batwatt.schedulers.carbon.reservations import ReservationCalendar
 
 HOUR = 3600.0
@@ -23,7 +23,7 @@ def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **k
     arrival_s = float(known.pop("arrival_s", 0.0))
     job = ShiftJob("a", arrival_s, model)
     window = StartWindow(arrival_s, wait_h * HOUR)
-    intervals = policy_named(name).choose(job, window, SignalIntegral.regular(values), Facts(**known))
+    intervals = policy_named(name).choose(job, window, SignalIntegral.regular(values), PolicyInputs(**known))
     return [(begin / HOUR, end / HOUR) for begin, end in intervals]
 
 
@@ -80,7 +80,7 @@ def test_phase_aware_without_phases_is_suspend_resume():
     integral = SignalIntegral.regular(rng.uniform(50.0, 500.0, 12))
     job = ShiftJob("a", 1200.0, constant(7320.0, 90.0))
     window = StartWindow(1200.0, 6 * 3600.0)
-    greedy = carry_out(job, phase_aware(job, window, integral, Facts()), apart=True)
+    greedy = carry_out(job, phase_aware(job, window, integral, PolicyInputs()), apart=True)
     exact = plan(job.model, integral, 1200.0, window.deadline_s(job), slot_s=60.0)
     assert not exact.rounded
     assert greedy.emitted(integral) == pytest.approx(exact.carbon, rel=1e-12)

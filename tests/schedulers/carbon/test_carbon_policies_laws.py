@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import Phase, PhaseModel, Steps
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
-from batwatt.schedulers.carbon.policies import POLICIES, Facts, StartWindow, policy_named
+from batwatt.schedulers.carbon.policies import POLICIES, PolicyInputs, StartWindow, policy_named
 from batwatt.schedulers.carbon.simulator import ShiftOptions, simulate
 from batwatt.units import HOUR_S
 
@@ -61,7 +61,7 @@ def breakpoints(steps: Steps, integral: SignalIntegral, window: StartWindow) -> 
 @given(cases(startup=True))
 def test_oracle_is_the_first_least_of_all_breakpoints(case):
     job, window, integral = case
-    ((begin_s, _),) = policy_named("oracle").choose(job, window, integral, Facts())
+    ((begin_s, _),) = policy_named("oracle").choose(job, window, integral, PolicyInputs())
     every = {
         date: exact_carbon(date, job.model.steps, integral) for date in breakpoints(job.model.steps, integral, window)
     }
@@ -73,7 +73,7 @@ def test_oracle_is_the_first_least_of_all_breakpoints(case):
 @given(cases(startup=True), st.integers(1, 200))
 def test_nothing_between_breakpoints_is_better(case, parts):
     job, window, integral = case
-    execution = carry_out(job, policy_named("oracle").choose(job, window, integral, Facts()))
+    execution = carry_out(job, policy_named("oracle").choose(job, window, integral, PolicyInputs()))
     anywhere = integral.of_steps(np.linspace(window.arrival_s, window.latest_s, parts + 1), job.model.steps)
     assert execution.emitted(integral) <= job.cpus * anywhere.min() + 1e-15
 
@@ -83,11 +83,14 @@ def test_nothing_between_breakpoints_is_better(case, parts):
 def test_carbon_saved_per_time_is_the_first_most_of_all_breakpoints(case, usual):
     job, window, integral = case
     if usual is None:
-        steps, ((begin_s, _),) = job.model.steps, policy_named("cst-oracle").choose(job, window, integral, Facts())
+        steps, ((begin_s, _),) = (
+            job.model.steps,
+            policy_named("cst-oracle").choose(job, window, integral, PolicyInputs()),
+        )
     else:
         steps = Steps(np.array([0.0, usual]), np.ones(1))
         ((begin_s, _),) = policy_named("cst-average").choose(
-            job, window, integral, Facts(expected_length_s=float(usual))
+            job, window, integral, PolicyInputs(expected_length_s=float(usual))
         )
     now, length = Fraction(window.arrival_s), Fraction(steps.length_s)
     at_once = exact_carbon(now, steps, integral)
@@ -107,7 +110,7 @@ def seconds_of(intervals: tuple[tuple[float, float], ...]) -> list[int]:
 @given(cases())
 def test_suspend_resume_takes_the_first_cheapest_seconds(case):
     job, window, integral = case
-    intervals = policy_named("suspend-resume").choose(job, window, integral, Facts())
+    intervals = policy_named("suspend-resume").choose(job, window, integral, PolicyInputs())
     every = range(int(job.arrival_s), int(window.deadline_s(job)))
     order = sorted(every, key=lambda second: (float(integral.at(second)), second))
     assert seconds_of(intervals) == sorted(order[: int(job.length_s)])
@@ -117,7 +120,7 @@ def test_suspend_resume_takes_the_first_cheapest_seconds(case):
 @given(cases())
 def test_suspend_resume_below_a_threshold_second_by_second(case):
     job, window, integral = case
-    intervals = policy_named("suspend-resume-threshold").choose(job, window, integral, Facts())
+    intervals = policy_named("suspend-resume-threshold").choose(job, window, integral, PolicyInputs())
     known = range(int(job.arrival_s), int(integral.end_s))
     # the least value that holds for 30 % of the time
     values = sorted(float(integral.at(second)) for second in known)
@@ -138,7 +141,7 @@ def test_suspend_resume_below_a_threshold_second_by_second(case):
 @given(cases(least_w=1), st.integers(1, 5))
 def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
     job, window, integral = case
-    intervals = policy_named("wait-awhile-interrupting").choose(job, window, integral, Facts(slot_s=float(step)))
+    intervals = policy_named("wait-awhile-interrupting").choose(job, window, integral, PolicyInputs(slot_s=float(step)))
     begin, end = int(job.arrival_s), int(window.deadline_s(job))
     slots = [range(at, min(at + step, end)) for at in range(begin, end, step)]
     order = sorted(slots, key=lambda slot: (sum(Fraction(float(integral.at(s))) for s in slot) / len(slot), slot[0]))
@@ -155,7 +158,7 @@ def test_who_knows_more_emits_less(case):
 
     def carbon(name: str) -> float:
         policy = policy_named(name)
-        intervals = policy.choose(job, window, integral, Facts())
+        intervals = policy.choose(job, window, integral, PolicyInputs())
         return carry_out(job, intervals, apart=policy.exact).emitted(integral)
 
     immediate, oracle, aware = (carbon(name) for name in ("immediate", "oracle", "phase-aware"))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, plan
-from batwatt.schedulers.checkpoint.sequence import Past, alone_in, fair
+from batwatt.schedulers.checkpoint.sequence import WorkHistory, alone_in, fair
 
 
 @st.composite
@@ -29,7 +29,7 @@ def histories(draw, **drawn):
 
 
 def pasts(past):
-    return {name: Past(float(done), float(alone)) for name, (done, alone) in past.items()}
+    return {name: WorkHistory(float(done), float(alone)) for name, (done, alone) in past.items()}
 
 
 def works_of(solution):
@@ -67,7 +67,7 @@ def stopped(name: str, processors: int, recovery_s: float = 0.0) -> PeriodJob:
 def test_a_due_job_that_cannot_recover_in_the_period_does_not_keep_others_from_work():
     # all are due; `slow` recovers for longer than the period: 3 x (10 - 1) s of `wide` remain
     jobs = (stopped("slow", 1, 20.0), stopped("wide", 3, 1.0))
-    past = {"slow": Past(0.0, 30.0), "wide": Past(0.0, 30.0)}
+    past = {"slow": WorkHistory(0.0, 30.0), "wide": WorkHistory(0.0, 30.0)}
     assert fair(Instance(10.0, 4, jobs), past, 1.0).work_processor_s == 27.0
     with pytest.raises(ValueError, match="the target of yields must be from 0 to 1"):
         fair(Instance(10.0, 4, jobs), past, 1.5)
@@ -76,7 +76,7 @@ def test_a_due_job_that_cannot_recover_in_the_period_does_not_keep_others_from_w
 def test_what_rounding_leaves_of_a_period_is_no_work():
     # 0.7 s of a checkpoint and 0.3 s of a recovery fill the period, of which 1 - 0.7 - 0.3 is 5.6e-17 s
     jobs = (PeriodJob("a", 1, 0.7, 0.0, "running"), stopped("due", 1, 0.3))
-    assert works_of(fair(Instance(1.0, 1, jobs), {"due": Past(0.0, 10.0)}, 1.0)) == (1, 0)
+    assert works_of(fair(Instance(1.0, 1, jobs), {"due": WorkHistory(0.0, 10.0)}, 1.0)) == (1, 0)
 
 
 def test_no_job_that_is_due_starves():

@@ -35,7 +35,7 @@ def test_file_steps():
 @pytest.mark.parametrize("value", [None, -1, float("nan")])
 def test_a_malformed_event_is_one_line(value):
     with pytest.raises(InputError, match="power_w"):
-        EventInjector().take({"type": "power_envelope", "power_w": value}, 0.0)
+        EventInjector().receive({"type": "power_envelope", "power_w": value}, 0.0)
 
 
 def test_a_cap_that_lets_nothing_run_rejects_the_jobs_in_the_end(caplog):

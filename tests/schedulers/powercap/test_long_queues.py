@@ -10,8 +10,9 @@ import pytest
 from clusters import enqueue
 
 import batwatt.scheduling.backfilling  # noqa: F401  (registers them)
+from batwatt.errors import InputError
 from batwatt.scheduling.orders import Order
-from batwatt.scheduling.queue import FEW, Boxes, Gap, Queue
+from batwatt.scheduling.queue import SORT_ALL_MAX, Boxes, Gap, Queue
 from batwatt.scheduling.registry import make
 
 
@@ -52,6 +53,25 @@ class Fickle(Order):
         return np.mod((now_s - jobs.submit_s) * jobs.hosts, jobs.walltime_s)
 
 
+class Undefined(Order):
+    """0 / 0 for the jobs of two hosts."""
+
+    def key(self, jobs, now_s):
+        with np.errstate(invalid="ignore"):
+            return np.float64(0.0) / (2 - np.asarray(jobs.hosts)) * (jobs.submit_s + 1.0)
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_a_key_that_is_no_number_is_refused(static):
+    order = Undefined()
+    order.time_invariant = static
+    queue = Queue(order)
+    enqueue(queue, Row(0.0, 10.0, 1, "fine"))
+    with pytest.raises(InputError, match=r"Undefined: the key of job odd \(2 hosts, walltime 20 s\) is not a number"):
+        enqueue(queue, Row(0.0, 20.0, 2, "odd"))
+        list(queue.ordered(1.0))
+
+
 @pytest.mark.parametrize(("name", "seed"), [("slowdown", 0), ("wfp", 1), ("fickle", 1)])
 def test_boxes_are_as_sorting_all_of_them(name, seed):
     # jobs come and go while limits fall; ties of keys and of submissions are frequent
@@ -59,7 +79,7 @@ def test_boxes_are_as_sorting_all_of_them(name, seed):
     order = Fickle() if name == "fickle" else make("order", name)
     boxes, plain, now_s = Boxes(order), {}, 0.0
     for step in range(12):
-        for _ in range(2 * FEW if step in (0, 6) else 60):
+        for _ in range(2 * SORT_ALL_MAX if step in (0, 6) else 60):
             serial = len(plain)
             submit_s, hosts = round(now_s - float(rng.choice([0.0, 0.5, 30.0])), 3), float(2 ** rng.integers(0, 5))
             walltime_s = float(rng.choice([10.0, 20.0, math.inf, rng.integers(1, 9000)]))

@@ -18,7 +18,7 @@ from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.schedulers.easy import Easy
 from batwatt.schedulers.powercap.plan import Plan
 from batwatt.scheduling.cluster import Cluster
-from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.orders import FirstCome
 from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make
 
@@ -67,7 +67,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_responses(name):
     response, kinds, states, jobs, now_s, cap_w, expected = CASES[name]
-    cluster = Cluster(len(kinds), Queue(Fcfs()), servers(*kinds))
+    cluster = Cluster(len(kinds), Queue(FirstCome()), servers(*kinds))
     cluster.pstate = list(states)
     if jobs == ("waits",):
         enqueue(cluster.queue, Attempt("w", 1, 10.0))

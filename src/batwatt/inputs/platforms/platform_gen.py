@@ -148,7 +148,7 @@ def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
     return document(f"{comment} Made by `batwatt generate platform`.", lines)
 
 
-def platform_xml_of(path: Path | str) -> str:
+def read_platform_xml(path: Path | str) -> str:
     """Return the platform XML of a TOML file; its comment names the file. Raises InputError."""
     return platform_xml(read_server_types(path), title=Path(path).name)
 

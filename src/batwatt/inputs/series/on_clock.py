@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from batwatt.errors import InputError, remark
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.series import Series, Told
-from batwatt.model.signal import Clock, Signal, SignalIntegral, date_s_of, date_text
+from batwatt.model.series import DateSource, Series
+from batwatt.model.signal import Clock, Signal, SignalIntegral, date_text, parse_date_s
 from batwatt.units import DAY_S
 
 _log = logging.getLogger(__name__)
@@ -30,11 +30,11 @@ def read_on_clock(file: SignalFile) -> Signal:
     if clock is None or not signal.begin:
         return signal
     if file.begin is not None or file.repeats or file.days is None:
-        told: Told = "" if file.begin is None else "from"
+        told: DateSource = "" if file.begin is None else "from"
         return _moved(signal, clock, told, file.repeats, file.path)
     whole = read_signal(replace(plain, days=None))
     moved = _moved(whole, clock, "", False, whole.series.source)
-    return read_signal(replace(plain, begin=clock.date)) if date_s_of(signal.begin) <= clock.date_s else moved
+    return read_signal(replace(plain, begin=clock.date)) if parse_date_s(signal.begin) <= clock.date_s else moved
 
 
 def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
@@ -54,20 +54,20 @@ def series_on_clock(series: Series, clock: Clock | None) -> Series:
     return replace(series.since(offset_s) if offset_s else series, begin=clock.date, told="")
 
 
-def _moved(signal: Signal, clock: Clock, told: Told, repeats: bool, source: object) -> Signal:
+def _moved(signal: Signal, clock: Clock, told: DateSource, repeats: bool, source: object) -> Signal:
     """Move a signal with a date to 0 s of a run. Raises InputError."""
     offset_s = _offset_s(signal.begin, (0.0, signal.end_s), clock, told, repeats, source)
     return replace(signal.turned(offset_s) if repeats else signal.since(offset_s), begin=clock.date)
 
 
 def _offset_s(
-    begin: str, rows_s: tuple[float, float], clock: Clock, told: Told, periodic: bool, source: object
+    begin: str, rows_s: tuple[float, float], clock: Clock, told: DateSource, periodic: bool, source: object
 ) -> float:
     """Return the time in s of 0 s of a run in a series of rows from and to some times. Raises InputError.
 
     A periodic series extends before its first row, too, and begins at 0 s.
     """
-    begin_s = date_s_of(begin)
+    begin_s = parse_date_s(begin)
     offset_s = clock.date_s - begin_s
     if told == "from":
         if offset_s:
@@ -118,7 +118,7 @@ def common_date(series: Iterable[SignalFile | SignalIntegral | Series]) -> tuple
         else:
             begin, is_told, source = one.begin, one.told == "from", one.source
         if begin and is_told:
-            return date_s_of(begin), f"from= of {source}"
+            return parse_date_s(begin), f"from= of {source}"
         if begin:
-            dates.append((date_s_of(begin), f"the first row of {source}"))
+            dates.append((parse_date_s(begin), f"the first row of {source}"))
     return max(dates, key=lambda date: date[0], default=None)

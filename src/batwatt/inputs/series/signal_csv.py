@@ -14,8 +14,8 @@ import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError, collect
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.series.signal_gaps import SAME_STEP, Rows, filled, lengths_before
-from batwatt.inputs.series.signal_table import table_of
+from batwatt.inputs.series.signal_gaps import SAME_STEP, SignalRows, filled, lengths_before
+from batwatt.inputs.series.signal_table import read_table
 from batwatt.inputs.series.signal_times import (
     ends_of,
     lengths_of,
@@ -40,7 +40,7 @@ from batwatt.model.signal import (
 )
 from batwatt.units import DAY_S, HOUR_S
 
-__all__ = ["largest_in", "moment", "read_signal", "table_of", "times_of"]
+__all__ = ["largest_in", "moment", "read_signal", "read_table", "times_of"]
 
 _VALUES = (
     MACHINES, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "carbonintensity",
@@ -96,10 +96,10 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]
         raise InputError(file.path, problem, hint)
     if not last_of_time.all():
         notes.append(f"{np.count_nonzero(~last_of_time)} rows of a time that comes again left out")
-    rows = Rows(times[last_of_time], values[last_of_time], columns.dated)
+    rows = SignalRows(times[last_of_time], values[last_of_time], columns.dated)
     if columns.stated_s is not None:
         stated = columns.stated_s[order]
-        _refuse_overlaps(Rows(times, values, columns.dated, stated), file)
+        _refuse_overlaps(SignalRows(times, values, columns.dated, stated), file)
         rows = replace(rows, stated_s=np.minimum(stated[last_of_time], np.append(np.diff(rows.times_s), np.inf)))
     begin, end = _part(rows, file)
     if file.gaps == "line":
@@ -121,7 +121,7 @@ def _refuse_line(name: str, unit: str, file: SignalFile) -> None:
         raise InputError(file.path, problem, "leave it out: each value holds until the next")
 
 
-def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
+def _refuse_overlaps(rows: SignalRows, file: SignalFile) -> None:
     """Raise InputError if the stated duration of a row with a value exceeds the begin of the next one.
 
     A label in local time may be an hour too long at a change of clocks.
@@ -143,9 +143,9 @@ def largest_in(file: SignalFile) -> float:
     return float(np.nanmax(_columns(file)[0].values))
 
 
-def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
+def _columns(file: SignalFile) -> tuple[SignalRows, str, str, list[str]]:
     """Return the rows in the order of the file, name and unit after conversion, and remarks. Raises InputError."""
-    frame = _selected_rows(table_of(file.path), file)
+    frame = _selected_rows(read_table(file.path), file)
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
     _check_kind(frame, column, file)
@@ -164,7 +164,7 @@ def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
     if end:
         stated_s = lengths_before(times, file.path) if stated_s is None else stated_s
         times = times - stated_s
-    return Rows(times, values, dated, stated_s), name, unit, notes
+    return SignalRows(times, values, dated, stated_s), name, unit, notes
 
 
 def _with_forecasts(values: _Floats, frame: pd.DataFrame, column: str, file: SignalFile, notes: list[str]) -> _Floats:
@@ -197,7 +197,7 @@ def _stated(frame: pd.DataFrame, time_column: str, times: _Floats, end: bool, fi
         return None
     positive = passed > 0.0
     usual = np.median(passed[positive]) if positive.any() else np.inf
-    if usual > 1.5 * Rows(np.unique(times[np.isfinite(times)]), times, dated=True).step_s:
+    if usual > 1.5 * SignalRows(np.unique(times[np.isfinite(times)]), times, dated=True).step_s:
         return None
     # across a change of clocks ends do not tell
     return np.where(positive, passed, usual)
@@ -437,7 +437,7 @@ def _values(cells: pd.Series[str], path: Path) -> _Floats:
     return numbers
 
 
-def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
+def _part(rows: SignalRows, file: SignalFile) -> tuple[float, float]:
     """Return begin and end of the requested part, in the times of the rows. Raises InputError."""
     first, last = float(rows.times_s[0]), rows.end_s
     begin = first if rows.dated else 0.0
@@ -456,7 +456,7 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     return begin, end
 
 
-def _cut(rows: Rows, begin: float, end: float, name: str, unit: str, file: SignalFile) -> Signal:
+def _cut(rows: SignalRows, begin: float, end: float, name: str, unit: str, file: SignalFile) -> Signal:
     """Return the rows of [begin, end[, with times from 0 s, from which on the first value holds."""
     first = max(int(np.searchsorted(rows.times_s, begin, side="right")) - 1, 0)
     until = int(np.searchsorted(rows.times_s, end, side="left"))

@@ -26,7 +26,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SignalRows:
     """Values by time in s, strictly increasing, NaN where one is missing; `dated`: times are s since 1970.
 
     `stated_s` is the duration of each row in s, if the file states it.
@@ -89,14 +89,14 @@ def lengths_before(times_s: _Floats, path: Path) -> _Floats:
     if len(ends) < 2:
         raise InputError(path, "has one row, which is the end of an unknown time", "add rows, or say stamp=begin")
     # the row before an end is the row after it, seen from the other side
-    rows = Rows(-ends[::-1], ends, dated=True)
+    rows = SignalRows(-ends[::-1], ends, dated=True)
     lengths = rows.lengths_s[::-1]
     if not _is_regular(rows):
         lengths = np.append(lengths[0], np.diff(ends))
     return np.append(lengths, np.nan)[np.searchsorted(ends, times_s)]
 
 
-def filled(rows: Rows, begin: float, end: float, gaps: Gaps, path: Path) -> tuple[Rows, list[str]]:
+def filled(rows: SignalRows, begin: float, end: float, gaps: Gaps, path: Path) -> tuple[SignalRows, list[str]]:
     """Fill missing values; return the rows, and remarks on values missing in [begin, end[. Raises InputError.
 
     With `hold` the value before a gap holds, and before the first value that one. With `line` a gap, the time from the
@@ -119,10 +119,10 @@ def filled(rows: Rows, begin: float, end: float, gaps: Gaps, path: Path) -> tupl
         short = missing & (whole.times_s[after] - whole.times_s[before] <= MAX_GAP_S)
         values[short] = np.interp(whole.times_s[short], whole.times_s[present], whole.values[present])
         _from_the_day_before(values, whole.times_s, np.flatnonzero(missing & ~short))
-    return Rows(whole.times_s, values, rows.dated), remarks
+    return SignalRows(whole.times_s, values, rows.dated), remarks
 
 
-def _due(rows: Rows) -> npt.NDArray[np.int_]:
+def _due(rows: SignalRows) -> npt.NDArray[np.int_]:
     """Return the number of rows that are missing after each row but the last."""
     # a label such as 00:00 - 00:59 is complete
     ratios = np.diff(rows.times_s) / rows.lengths_s[:-1]
@@ -130,13 +130,13 @@ def _due(rows: Rows) -> npt.NDArray[np.int_]:
     return np.maximum(whole - 1, 0).astype(int)
 
 
-def _is_regular(rows: Rows) -> bool:
+def _is_regular(rows: SignalRows) -> bool:
     """Return whether a file by date has, or states, a step: one that lists changes has no missing rows."""
     same = np.abs(np.diff(rows.times_s) - rows.step_s) <= SAME_STEP * rows.step_s
     return rows.stated_s is not None or (rows.dated and 2 * int(np.count_nonzero(same)) > len(same))
 
 
-def _with_missing_rows(rows: Rows, due: npt.NDArray[np.int_], path: Path) -> Rows:
+def _with_missing_rows(rows: SignalRows, due: npt.NDArray[np.int_], path: Path) -> SignalRows:
     """Return the rows with an empty row for each of those that are `due`. Raises InputError."""
     steps = rows.lengths_s[:-1]
     if not due.sum() <= MAX_ROWS:
@@ -148,7 +148,7 @@ def _with_missing_rows(rows: Rows, due: npt.NDArray[np.int_], path: Path) -> Row
     added = np.repeat(rows.times_s[:-1], due) + ordinal * np.repeat(steps, due)
     places = np.repeat(np.arange(1, len(rows.times_s)), due)
     times = np.insert(rows.times_s, places, added)
-    return Rows(times, np.insert(rows.values, places, np.nan), rows.dated)
+    return SignalRows(times, np.insert(rows.values, places, np.nan), rows.dated)
 
 
 def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.intp]) -> None:
@@ -159,7 +159,7 @@ def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.i
             values[place] = values[source]
 
 
-def _remarks(rows: Rows, due: npt.NDArray[np.int_], begin: float, end: float, gaps: Gaps) -> list[str]:
+def _remarks(rows: SignalRows, due: npt.NDArray[np.int_], begin: float, end: float, gaps: Gaps) -> list[str]:
     """Return a remark on the number of missing values and of gaps in [begin, end[, and on the longest one, if any."""
     present = np.flatnonzero(np.isfinite(rows.values))
     # a gap is before the first value, between two, and after the last

@@ -11,8 +11,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.on_clock import on_clock, read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.series import Told
-from batwatt.model.signal import Clock, SignalIntegral, date_s_of, date_text
+from batwatt.model.series import DateSource
+from batwatt.model.signal import Clock, SignalIntegral, date_text, parse_date_s
 from batwatt.units import HOUR_S, REPORTED_S
 
 SignalKind = Literal["carbon", "price"]
@@ -41,7 +41,7 @@ class SignalSpec(Parameters, where="signal"):
 
     def read(self) -> SignalIntegral:
         """Read the signal. Raises InputError."""
-        told: Told = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
+        told: DateSource = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
         return SignalIntegral.of(read_on_clock(self.file), repeat=self.repeat, told=told)
 
 
@@ -68,7 +68,7 @@ def covering(kind: SignalKind, signal: str | SignalIntegral, clock: Clock) -> Si
     plain = signal if isinstance(signal, SignalIntegral) else parse_signal(kind, signal).read()
     if not plain.begin:
         raise InputError(plain.source, "has no dates, and the jobs have", "give it dates, as in 2024-07-01T13:00Z")
-    first_s = 0.0 if plain.told == "from" else date_s_of(plain.begin) - clock.date_s
+    first_s = 0.0 if plain.told == "from" else parse_date_s(plain.begin) - clock.date_s
     first_s = max(first_s, 0.0) if plain.told == "days" else first_s
     gaps = [(clock.first_s, min(first_s, clock.end_s)), (max(first_s + plain.end_s, clock.first_s), clock.end_s)]
     lacking = [

@@ -31,7 +31,7 @@ _THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _DECIMAL = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][+-]?\d+)?"
 
 
-def table_of(path: Path) -> pd.DataFrame:
+def read_table(path: Path) -> pd.DataFrame:
     """Read all cells as texts, with the header unchanged.
 
     `attrs` has the units that the file states: `units` by column, `unit` of the whole table. CSV columns may be

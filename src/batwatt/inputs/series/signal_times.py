@@ -12,7 +12,7 @@ from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
 from batwatt.inputs.series.signal_file import Dates, SignalFile
-from batwatt.model.signal import date_s_of
+from batwatt.model.signal import parse_date_s
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 
 _NAMES = (
@@ -150,7 +150,7 @@ def times_of(
     labels = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
     stamps, offset, marks = _labels(labels, texts, file)
     if not offset:
-        zone = _zone_of(texts, file)
+        zone = _parse_zone(texts, file)
         stamps, end = _localized(stamps, marks, zone, end, notes)
         _refuse_other_zones(stamps, marks, zone, texts, file)
     passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
@@ -234,7 +234,7 @@ def _labels(
     return stamps + pd.to_timedelta(days, unit="D"), offset, marks
 
 
-def _zone_of(texts: pd.Series[str], file: SignalFile) -> str:
+def _parse_zone(texts: pd.Series[str], file: SignalFile) -> str:
     """Return the time zone of dates without an offset. Raises InputError."""
     stated = _STATED.search(str(texts.name))
     if stated is not None and stated[1].lower() in _HEADER_ZONES:
@@ -357,5 +357,5 @@ def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], file: SignalFile) -> 
 def moment(text: str, dated: bool, file: SignalFile) -> float:
     """Parse a date to s since 1970, or a number of s of a file without dates. Raises InputError."""
     if dated:
-        return date_s_of(text, file.path, file.clock)
+        return parse_date_s(text, file.path, file.clock)
     return number_named(file.path, "from and to, in s as the times of the file", text, "correct it")

@@ -96,7 +96,7 @@ def borg_jobs(events: Path | str, collections: Path | str | None, notes: Counter
                     row = int(bad.argmax())
                     problem = f"{name} must be in 0..{LARGEST:g}, got {cells[row]:g}"
                     raise InputError(f"{events} line {line + row}", problem, "correct the line")
-        pairing.take(_relevant(part))
+        pairing.add(_relevant(part))
         yield pairing.table()
     pairing.close(latest_us)
     yield pairing.table()
@@ -116,7 +116,7 @@ class _Pairing:
     ended: list[tuple[float, float, int, float, str]] = field(default_factory=list)
     count: int = 0
 
-    def take(self, part: pd.DataFrame) -> None:
+    def add(self, part: pd.DataFrame) -> None:
         """Read a part of the events."""
         columns = ("time", "code", "collection_id", "instance_index", _CPUS, _MEMORY)
         for time_us, code, collection, index, cpus, memory in zip(

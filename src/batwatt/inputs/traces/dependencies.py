@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from batwatt.errors import InputError
 
 
-def ids_of(text: str) -> list[str]:
+def parse_ids(text: str) -> list[str]:
     """Return the ids in a text, separated by blanks or semicolons: `17 18` or `17;18`."""
     return text.replace(";", " ").split()
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from batwatt.checks import Parameters, shown, time_zone
 from batwatt.errors import InputError, remark
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
-from batwatt.model.signal import date_s_of, parse_date
+from batwatt.model.signal import parse_date, parse_date_s
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.units import DAY_S, HOUR_S, LATEST_S
 
@@ -80,7 +80,7 @@ class LogOptions(Parameters, where="job log"):
         """Return the date `begin` in s since 1970, or None. Raises InputError if `begin` is not a date."""
         if self.begin is None:
             return None
-        return date_s_of(self.begin, f"{where}: begin", self.zone)
+        return parse_date_s(self.begin, f"{where}: begin", self.zone)
 
 
 USUAL = LogOptions()

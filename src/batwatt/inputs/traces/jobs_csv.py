@@ -18,7 +18,7 @@ import numpy as np
 from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.files import open_text
-from batwatt.inputs.traces.dependencies import ids_of
+from batwatt.inputs.traces.dependencies import parse_ids
 from batwatt.inputs.traces.trace import TraceJob, csv_rows
 from batwatt.inputs.traces.trace_table import (
     ALIASES,
@@ -75,7 +75,7 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
             estimate = values.pop(ESTIMATE, None)
             extra |= {field: value for field, value in values.items() if value is not None}
             extra |= {name: text for i, name in labels if (text := row[i].strip())}
-            if depends is not None and (names := ids_of(row[depends])):
+            if depends is not None and (names := parse_ids(row[depends])):
                 extra[DEPENDS] = names
             yield TraceJob(
                 id=str(count),
@@ -130,7 +130,7 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
         run_s=rounded(columns[COLUMNS[1]]),
         cpus=columns[COLUMNS[2]],
         needs={name: rounded(columns[name]) for name in NEEDS if name in columns},
-        depends={id: names for id, text in depends if text and (names := ids_of(text))},
+        depends={id: names for id, text in depends if text and (names := parse_ids(text))},
         labels={name: _labels(table[name]) for name in LABELS if name in header},
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from batwatt.files import read_text
 from batwatt.model.workload import Workload
-from batwatt.protocol.events import ExternalEvent, parse_events
+from batwatt.protocol.events import TimedEvent, parse_events
 from batwatt.protocol.workload4 import parsed_workload
 
 
@@ -17,6 +17,6 @@ def read_workload(
     return parsed_workload(read_text(path), name, path, simulate, ignore_communication)
 
 
-def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = None) -> tuple[ExternalEvent, ...]:
+def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = None) -> tuple[TimedEvent, ...]:
     """Read the events of a file in order of time; see `parse_events`. Raises InputError."""
     return parse_events(read_text(path), path, forward_unknown, nb_hosts)

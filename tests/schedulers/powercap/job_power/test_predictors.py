@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.model.workload import JobPower
-from batwatt.schedulers.jobpower.power import Past, Prediction, Scores, Submitted
+from batwatt.schedulers.jobpower.power import PowerHistory, Prediction, Scores, Submitted
 from batwatt.scheduling.registry import make
 
 
@@ -36,7 +36,7 @@ def figures(prediction):
     decay=st.floats(0.1, 1.0),
 )
 def test_a_history_is_what_its_weights_say(rows, decay):
-    past = Past()
+    past = PowerHistory()
     for mean_w, std_w, hosts in rows:
         past.add(JobPower(mean_w * hosts, std_w * hosts, mean_w * hosts), hosts, decay)
     means, stds = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])

@@ -44,7 +44,7 @@ def test_the_power_of_a_run_in_every_step():
     assert timeline.put(0, 600_000, mode_of(problem, 0, 0))
     assert list(timeline.total_w)[:5] == [40, 50 + 5, 100 + 5, 20 + 5, 10]
     # 20 s later it can wake in the step itself
-    timeline.take(0)
+    timeline.remove(0)
     assert timeline.put(0, 620_000, mode_of(problem, 0, 0))
     assert list(timeline.total_w)[:5] == [40, 10, 105, 25, 10]
 
@@ -79,7 +79,7 @@ def test_the_books_do_not_depend_on_their_history():
     for _ in range(400):
         task = int(rng.integers(12))
         if task in timeline.runs:
-            timeline.take(task)
+            timeline.remove(task)
         else:
             mode = int(rng.integers(len(problem.tasks[task].modes)))
             timeline.put(task, problem.tasks[task].submit + int(rng.integers(0, 9000)) * 1000, mode)
