@@ -329,9 +329,9 @@ class Boxes:
         submits, walltimes, hosts = self._columns[: _HOSTS + 1]
         jobs = Columns(submits[slots], walltimes[slots], hosts[slots].astype(np.int64))
         keys: Floats = np.asarray(self._order.key(jobs, now_s), dtype=np.float64) + np.zeros(len(slots))
-        wrong = np.isnan(keys)
-        if wrong.any():
-            raise no_number(self._order, next(self._items[slot] for slot in slots[wrong]))
+        least: float = keys.min(initial=math.inf)
+        if least != least:
+            raise no_number(self._order, self._items[slots[np.isnan(keys)][0]])
         return keys
 
     def _build(self, now_s: float) -> None:
