@@ -17,7 +17,7 @@ from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.characterise import characterise
 from batwatt.inputs.series.energy_budget import bill, held
 from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY
-from batwatt.model.signal import Signal
+from batwatt.model.series import Series
 from papers.claims import Claim
 from papers.pages import markdown, number
 from papers.pairs import Points, interval
@@ -59,7 +59,7 @@ DAYS = tuple(f"2023-{month:02d}-15" for month in range(1, 13))
 HEADROOMS = (1.0, 0.9, 0.84, 0.8, 0.77, 0.7)
 
 
-def capacity_of(text: str) -> tuple[Signal, Signal]:
+def capacity_of(text: str) -> tuple[Series, Series]:
     """Return the capacity that a text describes, and the signal behind it."""
     spec = parse_capacity(text)
     assert spec is not None
@@ -68,9 +68,9 @@ def capacity_of(text: str) -> tuple[Signal, Signal]:
     return spec.unrepeated(0.0), signal
 
 
-def by_hour(capacity: Signal) -> Floats:
+def by_hour(capacity: Series) -> Floats:
     """Return the capacity at each full hour."""
-    return held(capacity.series, np.arange(0.0, capacity.end_s, HOUR_S))
+    return held(capacity, np.arange(0.0, capacity.end_s, HOUR_S))
 
 
 def by_day(hours: Floats) -> Floats:
@@ -81,7 +81,7 @@ def by_day(hours: Floats) -> Floats:
 def character(name: str, text: str) -> dict[str, object]:
     """Return the variation of a capacity, its savings and its gain."""
     capacity, signal = capacity_of(text)
-    traits, paid, hours = characterise(capacity), bill(capacity.series, signal), by_hour(capacity)
+    traits, paid, hours = characterise(capacity), bill(capacity, signal), by_hour(capacity)
     days = by_day(hours)
     low, middle, high = np.quantile(hours, (0.25, 0.5, 0.75))
     fold = days.max(axis=1) / np.maximum(days.min(axis=1), 1e-9)

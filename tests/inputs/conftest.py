@@ -9,14 +9,14 @@ from files_of_tests import refusal
 
 from batwatt.inputs.series.signal_csv import read_signal
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.signal import Signal
+from batwatt.model.series import Series
 
 
 @pytest.fixture
 def read(tmp_path, caplog):
     """Reads a text as a file of a signal; `read.warnings()` is what it said, `read.refused(...)` the error."""
 
-    def reader(text: str, wanted: str | None = None, **more) -> Signal:
+    def reader(text: str, wanted: str | None = None, **more) -> Series:
         caplog.clear()
         path = tmp_path / "s.txt"
         path.write_text(text, encoding="utf-8")

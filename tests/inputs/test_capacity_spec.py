@@ -86,7 +86,7 @@ def test_what_a_budget_buys(folder):
     line = refusal(parse_capacity("price:p.csv,headroom=2").series, 100, 1e6)
     assert "price:p.csv,headroom=2: requires 175 machines of 100; give more machines" in line
     paid = spec.signal()
-    assert paid is not None and paid.series.values == (100, 250, 400)
+    assert paid is not None and paid.values == (100, 250, 400)
     assert bill(spec.fractions(1e6), paid).saved == pytest.approx(0.0)
     assert parse_capacity("price:p.csv,from=2024-01-01T01:00,days=0.04").series(100, 1e6).values == (70.0,)
     assert parse_capacity("stranded:p.csv,threshold=250,repeat=1").series(10, 9.0).upto(18000.0).values == (

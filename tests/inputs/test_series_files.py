@@ -127,7 +127,7 @@ COMMENTED = '# Renewables.ninja PV\n# {{"units": {{"time": "UTC", \'a\': "kW}}\n
 @pytest.mark.parametrize("head", ["time_s,power_w\n", "# time_s,power_w\n", "#time_s,power_w\n"])
 def test_lines_that_begin_with_a_hash_are_no_rows(tmp_path, head):
     path = written(tmp_path, COMMENTED.format(head))
-    for series in (read_series(path), read_signal(SignalFile(path, wanted="power")).series):
+    for series in (read_series(path), read_signal(SignalFile(path, wanted="power"))):
         assert (series.times_s, series.values) == ((0.0, 300.0), (500.0, 200.0))
     capacity = read_capacity(written(tmp_path, "# of a site\n8\n60 4\n"), 8)
     assert (capacity.times_s, capacity.values) == ((0.0, 60.0), (8.0, 4.0))

@@ -16,30 +16,26 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.signal_csv import read_signal
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.series import Series
-from batwatt.model.signal import Signal
 
 HOURS = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{100 + h}\n" for h in range(6))
 
 
 def test_averaged_by_hand():
-    signal = Signal(Series((0.0, 30.0, 40.0), (1.0, 5.0, 2.0)), 70.0)
+    signal = Series((0.0, 30.0, 40.0), (1.0, 5.0, 2.0), loop=None, period_s=70.0)
     assert signal.mean == pytest.approx((30 + 50 + 60) / 70)
     coarse = signal.averaged(40.0)
-    assert (coarse.series.times_s, coarse.end_s) == ((0.0, 40.0), 70.0)
-    assert coarse.series.values == pytest.approx((2.0, 2.0)) and coarse.mean == pytest.approx(signal.mean)
-    assert signal.averaged(15.0).series.values == pytest.approx((1, 1, (50 + 10) / 15, 2, 2))
+    assert (coarse.times_s, coarse.end_s) == ((0.0, 40.0), 70.0)
+    assert coarse.values == pytest.approx((2.0, 2.0)) and coarse.mean == pytest.approx(signal.mean)
+    assert signal.averaged(15.0).values == pytest.approx((1, 1, (50 + 10) / 15, 2, 2))
 
 
 def test_lasting_by_hand():
-    signal = Signal(Series((0.0, 30.0), (1.0, 5.0)), 40.0)
+    signal = Series((0.0, 30.0), (1.0, 5.0), loop=None, period_s=40.0)
     long = signal.lasting(True).upto(75.0)
     assert (long.times_s, long.values) == ((0.0, 30.0, 40.0, 70.0), (1.0, 5.0, 1.0, 5.0))
     assert "more than 10000000 rows" in refusal(signal.lasting(True).upto, 1e9)
     ends = signal.lasting(False)
     assert (ends.end_s, ends.upto(75.0), ends.at(1e9)) == (40.0, ends, 5.0)
-    for series, end in ((Series((1.0,), (1.0,)), 2.0), (Series((0.0, 5.0), (1.0, 2.0)), 5.0)):
-        with pytest.raises(ValueError, match="a signal begins at 0 s"):
-            Signal(series, end)
 
 
 OLD = (
@@ -75,16 +71,16 @@ STAMPED = (
 )
 def test_formats(read, text):
     signal = read(text.format("412.5", "3e2"))
-    assert (signal.series.times_s, signal.series.values) == ((0.0, 3600.0), (412.5, 300.0))
+    assert (signal.times_s, signal.values) == ((0.0, 3600.0), (412.5, 300.0))
     assert (signal.end_s, signal.begin, read.warnings()) == (7200.0, "2024-07-01T00:00Z", [])
     if text in (NEW, LCA):
-        assert read(text.format(1, 2), kind="direct").series.values == (300.0, 310.0)
+        assert read(text.format(1, 2), kind="direct").values == (300.0, 310.0)
 
 
 def test_the_carbon_plugins_columns(read):
     text = "host_id timestamp carbon_intensity\na 0 1\nb 0 2\na 60 3\nb 60 4\n"
     signal = read(text, zone="b")
-    assert (signal.series.times_s, signal.series.values, signal.begin) == ((0.0, 60.0), (2.0, 4.0), "")
+    assert (signal.times_s, signal.values, signal.begin) == ((0.0, 60.0), (2.0, 4.0), "")
     assert "has 2 zones in column 'host_id': a, b; choose one with zone=" in refusal(read, text)
 
 
@@ -92,23 +88,23 @@ def test_seconds(read):
     text = "time_s,x\n100,1\n160,\n1000,3\n"
     signal = read(text, begin="130", end="900")
     # rows hold until the next, however long
-    assert (signal.series.times_s, signal.series.values, signal.end_s) == ((0.0, 30.0), (1.0, 1.0), 770.0)
+    assert (signal.times_s, signal.values, signal.end_s) == ((0.0, 30.0), (1.0, 1.0), 770.0)
     assert read.warnings() == ["1 values missing in 1 gap (longest: 160 s to 1000 s): the value before holds"]
     # seconds since 1970 are dates
     text = "timestamp,x\n1719792000,1\n1719795600,3\n"
-    assert (read(text).series.times_s, read(text).begin) == ((0.0, 3600.0), "2024-07-01T00:00Z")
+    assert (read(text).times_s, read(text).begin) == ((0.0, 3600.0), "2024-07-01T00:00Z")
     for begin in ("1719795600", "2024-07-01T03:00+02:00"):
-        assert read(text, begin=begin).series.values == (3.0,)
+        assert read(text, begin=begin).values == (3.0,)
 
 
 def test_times_in_seconds_are_those_of_the_simulation(read):
     # as a capacity that is given without a kind: the first value holds before its row
     text = "time_s,x\n3600,1\n7200,3\n"
     signal = read(text)
-    assert (signal.series.times_s, signal.series.values, signal.end_s) == ((0.0, 7200.0), (1.0, 3.0), 10_800.0)
-    assert read(text, begin="1800", days=0.1).series.times_s == (0.0, 5400.0)
+    assert (signal.times_s, signal.values, signal.end_s) == ((0.0, 7200.0), (1.0, 3.0), 10_800.0)
+    assert read(text, begin="1800", days=0.1).times_s == (0.0, 5400.0)
     early = read("time_s,x\n-60,1\n-30,2\n30,3\n")
-    assert (early.series.times_s, early.series.values) == ((0.0, 30.0), (2.0, 3.0))
+    assert (early.times_s, early.values) == ((0.0, 30.0), (2.0, 3.0))
 
 
 # gaps ---------------------------------------------------------------------------------------------------------------
@@ -118,14 +114,14 @@ GAP = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{v}\n" for h, v i
 
 def test_the_value_before_a_gap_holds(read):
     signal = read(GAP)
-    assert signal.series.values == (10, 20, 20, 50) and signal.series.times_s == (0, 3600, 7200, 18_000)
+    assert signal.values == (10, 20, 20, 50) and signal.times_s == (0, 3600, 7200, 18_000)
     longest = "(longest: 2024-01-01T02:00Z to 2024-01-01T05:00Z)"
     assert signal.end_s == 21_600 and read.warnings() == [
         f"3 values missing in 1 gap {longest}: the value before holds"
     ]
     # a list of changes has no step, and lacks no rows
     text = "time,x\n2024-01-01 00:00,1\n2024-01-01 00:10,2\n2024-01-01 07:00,3\n2024-01-02 09:30,4\n"
-    assert read(text).series.values == (1, 2, 3, 4) and read.warnings() == []
+    assert read(text).values == (1, 2, 3, 4) and read.warnings() == []
 
 
 @pytest.mark.parametrize(
@@ -149,13 +145,13 @@ def test_dates_and_seconds_give_the_same_numbers(read, name, wanted, gaps):
         f"time,{name}\n" + "".join(f"{date},{v}\n" for date, (_, v) in zip(dates, rows, strict=True)), wanted, gaps=gaps
     )
     seconds = read(f"time_s,{name}\n" + "".join(f"{60 * (m - 1130)},{v}\n" for m, v in rows), wanted, gaps=gaps)
-    assert (dated.series.times_s, dated.series.values, dated.end_s) == (
-        seconds.series.times_s, seconds.series.values, seconds.end_s,
+    assert (dated.times_s, dated.values, dated.end_s) == (
+        seconds.times_s, seconds.values, seconds.end_s,
     )  # fmt: skip
     at_1925 = {"hold": 500, "line": pytest.approx(500 + 3700 * 25 / 30)}[gaps]
-    assert dated.series.at(35 * 60.0) == at_1925 == seconds.series.at(35 * 60.0)
+    assert dated.at(35 * 60.0) == at_1925 == seconds.at(35 * 60.0)
     # a day after 19:25
-    assert dated.series.at((35 + 1440) * 60.0) == {"hold": 4000, "line": at_1925}[gaps]
+    assert dated.at((35 + 1440) * 60.0) == {"hold": 4000, "line": at_1925}[gaps]
 
 
 @examples(40)
@@ -175,7 +171,7 @@ def test_any_dates_and_seconds_give_the_same_numbers(tmp_path_factory, steps, va
         rows = [f"{text.format(begin + m * unit)},{cell}\n" for m, cell in zip(minutes, cells, strict=False)]
         path = written(folder, f"{head},price\n" + "".join(rows), f"{head}.csv")
         signal = read_signal(SignalFile(path, gaps=gaps))
-        series.append((signal.series.times_s, signal.series.values, signal.end_s))
+        series.append((signal.times_s, signal.values, signal.end_s))
     assert series[0] == series[1]
     if gaps == "hold":
         held = pd.Series([float(cell) if cell else np.nan for cell in cells[: len(minutes)]]).ffill()
@@ -200,8 +196,8 @@ def test_no_line_of_power_or_machines(read, head, wanted, options, what):
 
 def test_a_line_across_gaps(read):
     signal = read(GAP, gaps="line")
-    assert signal.series.values == pytest.approx((10, 20, 27.5, 35, 42.5, 50))
-    assert signal.series.times_s == tuple(3600.0 * k for k in range(6)) and signal.end_s == 21600.0
+    assert signal.values == pytest.approx((10, 20, 27.5, 35, 42.5, 50))
+    assert signal.times_s == tuple(3600.0 * k for k in range(6)) and signal.end_s == 21600.0
     [said] = read.warnings()
     where = "2024-01-01T02:00Z to 2024-01-01T05:00Z"
     assert (
@@ -209,17 +205,17 @@ def test_a_line_across_gaps(read):
         == f"3 values missing in 1 gap (longest: {where}): a straight line up to 6 h, longer ones as the day before"
     )
     # nothing is said of a gap outside of the part
-    assert read(GAP, end="2024-01-01 02:00").series.values == (10, 20) and not read.warnings()
+    assert read(GAP, end="2024-01-01 02:00").values == (10, 20) and not read.warnings()
 
 
 def test_long_gaps_of_a_line_are_as_the_day_before(read):
     rows = [(day, h, 100 * day + h) for day in (1, 2, 3, 4) for h in range(24) if day in (1, 4) or h == 0]
     text = "Time,x\n" + "".join(f"2024-01-{day:02} {h:02}:00,{v}\n" for day, h, v in rows)
     signal = read(text, gaps="line")
-    assert signal.series.values[:24] == tuple(range(100, 124))
+    assert signal.values[:24] == tuple(range(100, 124))
     # of the 2nd and the 3rd only midnight is there
-    assert signal.series.values[24:48] == (200, *range(101, 124))
-    assert signal.series.values[48:72] == (300, *range(101, 124))
+    assert signal.values[24:48] == (200, *range(101, 124))
+    assert signal.values[48:72] == (300, *range(101, 124))
     assert read.warnings()[0].startswith("46 values missing in 2 gaps")
 
 
@@ -234,7 +230,7 @@ def test_a_mistyped_year_is_no_gap(read):
 
 def test_rows_are_sorted_and_the_later_of_two_counts(read):
     text = "Time,x\n2024-01-01 02:00,3\n2024-01-01 00:00,1\n2024-01-01 01:00,9\n2024-01-01 01:00,2\n2024-01-01 00:00,\n"
-    assert read(text).series.values == (1, 2, 3)
+    assert read(text).values == (1, 2, 3)
     assert read.warnings() == ["rows sorted by time; 2 rows of a time that comes again left out"]
 
 
@@ -243,18 +239,18 @@ def test_rows_are_sorted_and_the_later_of_two_counts(read):
 
 def test_parts(read):
     signal = read(HOURS, begin="2024-01-01T02:00Z", days=0.125)
-    assert (signal.series.times_s, signal.series.values) == ((0.0, 3600.0, 7200.0), (102, 103, 104))
+    assert (signal.times_s, signal.values) == ((0.0, 3600.0, 7200.0), (102, 103, 104))
     assert (signal.end_s, signal.begin) == (10800.0, "2024-01-01T02:00Z")
     between = read(HOURS, begin="2024-01-01 02:15", end="2024-01-01 03:30")
-    assert (between.series.times_s, between.series.values, between.end_s) == ((0.0, 2700.0), (102, 103), 4500.0)
+    assert (between.times_s, between.values, between.end_s) == ((0.0, 2700.0), (102, 103), 4500.0)
     berlin = read(HOURS.replace(",1", "+00:00,1"), begin="2024-01-01 02:00", tz="Europe/Berlin")
     assert berlin.begin == "2024-01-01T01:00Z"
-    assert read(HOURS, period_s=7200).series.values == (100.5, 102.5, 104.5)
-    assert read(HOURS, period_s=2**64).series.values == (102.5,)
+    assert read(HOURS, period_s=7200).values == (100.5, 102.5, 104.5)
+    assert read(HOURS, period_s=2**64).values == (102.5,)
     # before the first value it holds
-    assert read("Time,x\n2024-01-01,\n2024-01-01T01:00,7\n2024-01-01T02:00,nan\n").series.values == (7, 7, 7)
+    assert read("Time,x\n2024-01-01,\n2024-01-01T01:00,7\n2024-01-01T02:00,nan\n").values == (7, 7, 7)
     text = "time,price\n2024-03-31 01:00,0\n2024-03-31 02:00,1\n2024-03-31 03:00,2\n"
-    assert read(text, tz="Europe/Berlin").series.values == (0.0, 2.0)
+    assert read(text, tz="Europe/Berlin").values == (0.0, 2.0)
     assert read.warnings() == ["1 rows of hours that Europe/Berlin leaves out in spring ignored"]
 
 
@@ -314,7 +310,7 @@ def test_named_columns(read):
     text = "when,a,b\n2024-01-01,1,2\n2024-01-02,3,4\n"
     # the only column with dates is that of the times
     for columns in ({"column": "b"}, {"column": "b", "time_column": "when"}):
-        assert read(text, **columns).series.values == (2.0, 4.0)
+        assert read(text, **columns).values == (2.0, 4.0)
     line = read.refused("when,then,a\n2024-01-01,2024-01-02,1\n")
     assert "no column of times among: when, then, a; name it with time_column=" in line
     assert "which column is meant, of: a, b" in read.refused(text, time_column="when")

@@ -17,33 +17,33 @@ BRITISH = {
 
 def test_the_british_api(read):
     signal = read(json.dumps(BRITISH), "carbon")
-    assert (signal.series.values, signal.begin, signal.end_s) == ((64, 63, 62, 61), "2023-03-13T03:00Z", 7200.0)
-    assert read(json.dumps(BRITISH), "carbon", column="forecast").series.values == (60, 61, 62, 63)
+    assert (signal.values, signal.begin, signal.end_s) == ((64, 63, 62, 61), "2023-03-13T03:00Z", 7200.0)
+    assert read(json.dumps(BRITISH), "carbon", column="forecast").values == (60, 61, 62, 63)
     region = {"data": [{"regionid": 3, "data": BRITISH["data"]}]}
-    assert read(json.dumps(region), "carbon").series == signal.series
+    assert read(json.dumps(region), "carbon") == signal
     assert "is of carbon, not of price" in read.refused(json.dumps(BRITISH), "price")
     ahead = json.loads(json.dumps(BRITISH))
     for row in ahead["data"]:
         row["intensity"]["actual"] = None
-    assert read(json.dumps(ahead), "carbon").series.values == (60, 61, 62, 63)
+    assert read(json.dumps(ahead), "carbon").values == (60, 61, 62, 63)
     # half past, half to come, and one row without either
     ahead["data"][0]["intensity"]["actual"] = 64
     ahead["data"][2]["intensity"]["forecast"] = None
-    assert read(json.dumps(ahead), "carbon").series.values == (64, 61, 61, 63)
+    assert read(json.dumps(ahead), "carbon").values == (64, 61, 61, 63)
     said = "2 rows without a value in 'intensity.actual' have that of 'intensity.forecast'; 1 values missing in 1 gap"
     assert read.warnings()[0].startswith(said)
     line = read.refused(json.dumps(ahead).replace(": 64", ": null"), "carbon", column="actual")
     assert "no value in column 'intensity.actual'" in line
     flat = "from,to,intensity_forecast,intensity_actual,index\n2018-01-20T17:00Z,2018-01-20T17:30Z,270,268,low\n"
-    assert (read(flat, "carbon").series.values, read(flat, "carbon").end_s) == ((268,), 1800.0)
+    assert (read(flat, "carbon").values, read(flat, "carbon").end_s) == ((268,), 1800.0)
     columns = "time,CO2 actual (g/kWh),CO2 Forecast (g/kWh)\n2024-01-01,,7\n2024-01-02,5,6\n"
-    assert read(columns, "carbon").series.values == (7, 5)
+    assert read(columns, "carbon").values == (7, 5)
 
 
 def test_electricity_maps_api(read):
     rows = [{"zone": "DE", "carbonIntensity": 300 + k, "datetime": f"2024-01-01T0{k}:00:00.000Z"} for k in range(3)]
     signal = read(json.dumps({"zone": "DE", "history": rows}), "carbon")
-    assert (signal.series.values, read.warnings()) == ((300, 301, 302), [])
+    assert (signal.values, read.warnings()) == ((300, 301, 302), [])
 
 
 def watttime(units: str, column: str = "value") -> dict:
@@ -60,10 +60,10 @@ def test_units_of_watttime_hold_for_history_and_forecasts(read, units):
     inner = {"meta": history["meta"], "answer": {"signals": {"data": history["data"]}}}
     for answer in (history, forecasts, inner, watttime(units, "moer"), watttime(units, "carbon_intensity")):
         signal = read(json.dumps(answer), "carbon")
-        assert signal.series.values == pytest.approx((394.6253619, 390.0894382), rel=1e-12)
-        assert (signal.series.unit, signal.end_s, read.warnings()) == ("g/kWh", 600.0, [])
+        assert signal.values == pytest.approx((394.6253619, 390.0894382), rel=1e-12)
+        assert (signal.unit, signal.end_s, read.warnings()) == ("g/kWh", 600.0, [])
         # and where nothing is said of what it is of
-        assert read(json.dumps(answer), "any").series == signal.series
+        assert read(json.dumps(answer), "any") == signal
     assert "column 'value' is of carbon, not of price" in read.refused(json.dumps(history), "price")
 
 
@@ -76,7 +76,7 @@ def test_units_of_watttime_hold_for_history_and_forecasts(read, units):
     ],
 )
 def test_the_currency_of_entsoe(read, text):
-    series = read(text, "price").series
+    series = read(text, "price")
     assert series.values == pytest.approx((0.16098,)) and series.unit == "PLN/kWh"
     assert "states no unit" in read.refused("time,price,currency\n2024-01-01,160.98,PLN\n", "price")
 
@@ -102,7 +102,7 @@ def test_solcast(read):
     line = read.refused(answer, "power")
     assert line == "which column is meant, of: pv_estimate, pv_estimate10?; name it with column="
     signal = read(answer, "power", column="pv_estimate", unit="kW")
-    assert (signal.begin, signal.series.values, signal.end_s) == ("2024-08-08T06:00Z", (600.0, 800.0), 7200.0)
+    assert (signal.begin, signal.values, signal.end_s) == ("2024-08-08T06:00Z", (600.0, 800.0), 7200.0)
     unusual = answer.replace("period_end", "when")
     assert read(unusual, "power", column="pv_estimate", unit="kW").begin == "2024-08-08T07:00Z"
     assert read.refused(answer.replace("2024-08-08T", "x")).startswith("no column of times among: pv_estimate, ")
@@ -118,24 +118,24 @@ def test_a_column_of_resolutions(read):
     hours = (("00:00", "PT60M", 10), ("01:00", "PT60M", 30))
     quarters = tuple((f"02:{15 * k:02}", "PT15M", 4 + k) for k in range(4))
     signal = read(resolutions(*hours, *quarters), "price")
-    assert signal.series.times_s == (0.0, 3600.0, 7200.0, 8100.0, 9000.0, 9900.0) and signal.end_s == 10_800.0
-    assert signal.series.values == pytest.approx((0.01, 0.03, 0.004, 0.005, 0.006, 0.007)) and read.warnings() == []
+    assert signal.times_s == (0.0, 3600.0, 7200.0, 8100.0, 9000.0, 9900.0) and signal.end_s == 10_800.0
+    assert signal.values == pytest.approx((0.01, 0.03, 0.004, 0.005, 0.006, 0.007)) and read.warnings() == []
     # a missing hour is a gap after the hour before
-    assert read(resolutions(hours[0], *quarters), "price").series.at(5400.0) == 0.01
+    assert read(resolutions(hours[0], *quarters), "price").at(5400.0) == 0.01
     assert "1 values missing in 1 gap" in read.warnings()[0]
     gap = read(resolutions(hours[0], *quarters), "price", gaps="line")
-    assert gap.series.times_s[:3] == (0.0, 3600.0, 7200.0) and gap.series.values[1] == pytest.approx(0.01 - 0.006 / 2)
+    assert gap.times_s[:3] == (0.0, 3600.0, 7200.0) and gap.values[1] == pytest.approx(0.01 - 0.006 / 2)
     assert "1 values missing in 1 gap" in read.warnings()[0]
     both = resolutions(*hours, ("01:45", "PT15M", 5), *quarters)
     assert read.refused(both, "price").startswith("rows of 3600 s and 900 s overlap at 2023-05-07T01:45Z; choose one")
-    assert read(both, "price", resolution="PT60M").series.values == pytest.approx((0.01, 0.03))
+    assert read(both, "price", resolution="PT60M").values == pytest.approx((0.01, 0.03))
     assert "no resolution 'PT30M'" in read.refused(both, "price", resolution="PT30M")
     assert read(resolutions(("00:00", "P1D", 10)), "price").end_s == 86_400.0
 
 
 def test_units_stated_once_are_of_columns_of_their_kind(read):
     text = "time,price,temperature,unit\n2024-01-01 00:00,50,3,EUR/MWh\n2024-01-01 01:00,60,4,EUR/MWh\n"
-    assert read(text, "price").series.values == pytest.approx((0.05, 0.06))
+    assert read(text, "price").values == pytest.approx((0.05, 0.06))
     two = text.replace("60,4,EUR", "60,4,USD")
     assert "states no unit; write unit=EUR/MWh" in read.refused(two, "price")
     # what is stated of something else says nothing of a price

@@ -36,11 +36,11 @@ def test_entsoe_old_form_in_autumn(read):
     hours = [f"30.10.2022 0{h}:00 - 30.10.2022 0{h + 1}:00" for h in (1, 2, 2, 3)]
     signal = read(old(*((hour, number + 1) for number, hour in enumerate(hours))), "price")
     assert (signal.begin, signal.end_s) == ("2022-10-29T23:00Z", 4 * 3600.0)
-    assert signal.series.values == pytest.approx((0.001, 0.002, 0.003, 0.004)) and read.warnings() == []
+    assert signal.values == pytest.approx((0.001, 0.002, 0.003, 0.004)) and read.warnings() == []
     # rows that go down
     rows = [f"2024-10-27 0{hour}:00,{value}\n" for hour, value in ((3, 4), (2, 3), (2, 2), (1, 1))]
     signal = read("time,price\n" + "".join(rows), tz="Europe/Berlin")
-    assert signal.series.values == (1.0, 2.0, 3.0, 4.0) and read.warnings() == ["rows sorted by time"]
+    assert signal.values == (1.0, 2.0, 3.0, 4.0) and read.warnings() == ["rows sorted by time"]
 
 
 AUTUMN = (
@@ -55,17 +55,17 @@ AUTUMN = (
 
 def test_entsoe_new_form(read):
     signal = read(NEW + new(*AUTUMN), "price")
-    assert signal.series.times_s == tuple(1800.0 * k for k in range(6)) and signal.begin == "2025-10-25T23:30Z"
-    assert signal.series.values == pytest.approx(tuple(k / 1000 for k in range(1, 7))) and read.warnings() == []
+    assert signal.times_s == tuple(1800.0 * k for k in range(6)) and signal.begin == "2025-10-25T23:30Z"
+    assert signal.values == pytest.approx(tuple(k / 1000 for k in range(1, 7))) and read.warnings() == []
     # the names of the hours count, not the order of the rows
-    assert read(NEW + new(*AUTUMN[::-1]), "price").series == signal.series
+    assert read(NEW + new(*AUTUMN[::-1]), "price") == signal
     spring = (
         ("30/03/2025 01:30:00 - 30/03/2025 01:45:00 (CET)", "1"),
         ("30/03/2025 01:45:00 (CET) - 30/03/2025 03:00:00 (CEST)", "2"),
         ("30/03/2025 03:00:00 (CEST) - 30/03/2025 03:15:00", "3"),
     )
     signal = read(NEW + new(*spring), "price")
-    assert (signal.series.times_s, signal.begin) == ((0.0, 900.0, 1800.0), "2025-03-30T00:30Z")
+    assert (signal.times_s, signal.begin) == ((0.0, 900.0, 1800.0), "2025-03-30T00:30Z")
     utc = (NEW + new(*spring)).replace("CET/CEST", "UTC").replace(" (CET)", "").replace(" (CEST)", "")
     assert read(utc, "price", tz="Europe/Berlin").begin == "2025-03-30T01:30Z"
 
@@ -73,12 +73,12 @@ def test_entsoe_new_form(read):
 def test_entsoe_areas_and_sequences(read):
     text = NEW + new(*AUTUMN) + new(*((label, f"1{value}") for label, value in AUTUMN), area="BZN|FR")
     assert read.refused(text, "price").startswith("has 2 zones in column 'Area': BZN|BE, BZN|FR; choose one with zone=")
-    assert read(text, "price", zone="FR").series.values[0] == pytest.approx(0.011)
-    assert read(text, "price", zone="BZN|BE").series.values[0] == pytest.approx(0.001)
+    assert read(text, "price", zone="FR").values[0] == pytest.approx(0.011)
+    assert read(text, "price", zone="BZN|BE").values[0] == pytest.approx(0.001)
     one, two = (new(*AUTUMN, sequence=f"Sequence Sequence {number}") for number in (1, 2))
     line = read.refused(NEW + one + two, "price")
     assert line.startswith("has 2 sequences in column 'Sequence': Sequence Sequence 1, Sequence Sequence 2; choose one")
-    assert len(read(NEW + one + two, "price", sequence="2").series) == 6
+    assert len(read(NEW + one + two, "price", sequence="2")) == 6
 
 
 GENERATION = ("01.07.2025 00:00 - 01.07.2025 01:00 (CET/CEST)", "01.07.2025 01:00 - 01.07.2025 02:00 (CET/CEST)")
@@ -99,7 +99,7 @@ GENERATION = ("01.07.2025 00:00 - 01.07.2025 01:00 (CET/CEST)", "01.07.2025 01:0
 )
 def test_zones_that_cells_state(read, head, labels, options, begin):
     signal = read(f"{head},price\n" + "".join(f"{label},1\n" for label in labels), **options)
-    assert (signal.begin, signal.series.times_s) == (begin, (0.0, 3600.0)) and read.warnings() == []
+    assert (signal.begin, signal.times_s) == (begin, (0.0, 3600.0)) and read.warnings() == []
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_month_first_and_not_padded(read):
 
     days = logger("1/2/2022 23:30", "1/2/2022 23:45", "1/3/2022 0:00", "1/3/2022 0:15")
     signal = read(days, "power", dates="month-first")
-    assert (signal.begin, signal.series.times_s) == ("2022-01-02T23:30Z", (0.0, 900.0, 1800.0, 2700.0))
+    assert (signal.begin, signal.times_s) == ("2022-01-02T23:30Z", (0.0, 900.0, 1800.0, 2700.0))
     for order, begin in (("month-first", "2022-01-02T23:30Z"), ("day-first", "2022-02-01T23:30Z")):
         assert read(logger("1/2/2022 23:30", "1/2/2022 23:45"), "power", dates=order).begin == begin
     assert "row 1: '1/2/2022 23:30' is 1 February or 2 January; say dates=day-first or" in read.refused(days, "power")
@@ -138,7 +138,7 @@ def test_twelve_hours(read):
     rows = [f"{label},{k}\n" for k, label in enumerate((*labels, "1/1/2021 12:00:00 PM", "1/1/2021 01:30 pm"))]
     signal = read("datetime_beginning_utc,price\n" + "".join(rows))
     assert signal.begin == "2020-12-31T23:30Z"
-    assert signal.series.times_s == (0.0, 1800.0, 3600.0, 5400.0, 45_000.0, 50_400.0)
+    assert signal.times_s == (0.0, 1800.0, 3600.0, 5400.0, 45_000.0, 50_400.0)
 
 
 ZONES = ("Europe/Berlin", "Europe/Lisbon", "America/New_York", "Australia/Lord_Howe", "UTC")
@@ -162,8 +162,8 @@ def test_any_week_of_local_times_is_read_to_the_hour(tmp_path_factory, zone, wee
     path = tmp_path_factory.mktemp("week") / "w.csv"
     path.write_text("time,price\n" + "".join(rows))
     signal = read_signal(SignalFile(path, tz=zone))
-    assert signal.series.times_s == tuple(60.0 * step_min * k for k in range(len(steps)))
-    assert signal.series.values == tuple(map(float, range(len(steps))))
+    assert signal.times_s == tuple(60.0 * step_min * k for k in range(len(steps)))
+    assert signal.values == tuple(map(float, range(len(steps))))
     assert signal.begin == begin.strftime("%Y-%m-%dT%H:%MZ")
 
 
@@ -202,8 +202,8 @@ ENDS = "times {!r} taken as ends of rows"
 )
 def test_ends_of_intervals_become_begins(read, text, column):
     signal = read(text, dates="month-first" if "/" in text else None)
-    assert signal.begin == "2024-03-01T00:00Z" and signal.series.times_s[:2] == (0.0, 3600.0)
-    assert signal.series.values[:2] == (10, 20) and read.warnings()[0].startswith(ENDS.format(column))
+    assert signal.begin == "2024-03-01T00:00Z" and signal.times_s[:2] == (0.0, 3600.0)
+    assert signal.values[:2] == (10, 20) and read.warnings()[0].startswith(ENDS.format(column))
 
 
 def test_begins_where_a_file_has_both(read):
@@ -211,7 +211,7 @@ def test_begins_where_a_file_has_both(read):
     head = "Interval End,Interval Start,price\n"
     text = head + "2024-03-01 01:00,2024-03-01 00:00,10\n2024-03-01 03:00,2024-03-01 02:00,20\n"
     signal = read(text)
-    assert (signal.begin, signal.series.times_s, signal.end_s) == ("2024-03-01T00:00Z", (0.0, 7200.0), 10_800.0)
+    assert (signal.begin, signal.times_s, signal.end_s) == ("2024-03-01T00:00Z", (0.0, 7200.0), 10_800.0)
     longest = "(longest: 2024-03-01T01:00Z to 2024-03-01T02:00Z)"
     assert read.warnings() == [f"1 values missing in 1 gap {longest}: the value before holds"]
     assert read(head + "2024-03-01 00:15,2024-03-01 00:00,10\n").end_s == 900.0
@@ -231,7 +231,7 @@ def test_begins_and_ends_of_days_and_times_of_day(read):
     )
     signal = read(head + "".join(rows), "power", column="Prognose (MW)", tz="Europe/Berlin")
     assert (signal.begin, signal.end_s, read.warnings()) == ("2015-10-31T22:30Z", 1800.0, [])
-    assert signal.series.values == (66.5e6, 64e6) and signal.series.times_s == (0.0, 900.0)
+    assert signal.values == (66.5e6, 64e6) and signal.times_s == (0.0, 900.0)
     # an end that is the same for all rows states no duration
     text = "time,campaign_end,price\n2024-01-01 00:00,2024-02-01,1\n2024-01-01 01:00,2024-02-01,2\n"
     assert read(text).end_s == 7200.0
@@ -248,7 +248,7 @@ def test_stamp_overrides_the_name(read):
     line = read.refused("Date,Hour,price\n2024-03-01,1,10\n2024-03-01,2,20\n")
     assert line == "Hour 1 is 1:00, or the hour that ends then; say stamp=begin or stamp=end"
     seconds = read("time_s,price\n3600,10\n7200,20\n", stamp="end")
-    assert (seconds.series.times_s, seconds.series.values, seconds.end_s) == ((0.0, 3600.0), (10, 20), 7200.0)
+    assert (seconds.times_s, seconds.values, seconds.end_s) == ((0.0, 3600.0), (10, 20), 7200.0)
 
 
 @pytest.mark.parametrize("second", ["2", "02", "02X", "02*"])
@@ -259,8 +259,8 @@ def test_hours_from_1_to_24_where_clocks_change(read, second):
     for day, hours, begin in (("2024-11-03", autumn, "04:00Z"), ("2024-03-10", spring, "05:00Z")):
         rows = [f"{day},{hour},{number}\n" for number, hour in enumerate(hours)]
         signal = read("Date,Hour Ending,price\n" + "".join(rows), tz="America/New_York")
-        assert signal.begin == f"{day}T{begin}" and signal.series.values == tuple(range(len(hours)))
-        assert signal.series.times_s == tuple(3600.0 * k for k in range(len(hours)))
+        assert signal.begin == f"{day}T{begin}" and signal.values == tuple(range(len(hours)))
+        assert signal.times_s == tuple(3600.0 * k for k in range(len(hours)))
         assert read.warnings() == [ENDS.format("Date")]
 
 
@@ -269,7 +269,7 @@ def test_ends_of_an_hour_that_clocks_skip(read):
     rows = "".join(f"2024-03-31 0{hour}:00,{hour}\n" for hour in range(1, 6))
     signal = read("interval_end,price\n" + rows, tz="Europe/Berlin")
     assert (signal.begin, signal.end_s) == ("2024-03-30T23:00Z", 4 * 3600.0)
-    assert signal.series.values == (1.0, 2.0, 4.0, 5.0)
+    assert signal.values == (1.0, 2.0, 4.0, 5.0)
 
 
 @examples(40)
@@ -291,8 +291,8 @@ def test_any_week_of_ends_in_local_time_is_read_to_the_hour(tmp_path_factory, zo
     path = tmp_path_factory.mktemp("week") / "w.csv"
     path.write_text("interval_end,price\n" + "".join(rows))
     signal = read_signal(SignalFile(path, tz=zone))
-    assert signal.series.times_s == tuple(60.0 * step_min * k for k in range(len(begins)))
-    assert signal.series.values == tuple(map(float, range(len(begins))))
+    assert signal.times_s == tuple(60.0 * step_min * k for k in range(len(begins)))
+    assert signal.values == tuple(map(float, range(len(begins))))
     assert signal.begin == begin.strftime("%Y-%m-%dT%H:%MZ")
 
 
@@ -305,8 +305,8 @@ def test_numbers_since_1970_by_their_size(read, unit, digits):
          "unit": "Eur/MWh"} for at, price in zip(begins, (42.09, -7.5), strict=True)
     ]  # fmt: skip
     signal = read(json.dumps({"object": "list", "data": rows}), "price")
-    assert (signal.begin, signal.end_s, signal.series.unit) == ("2024-03-01T08:00Z", 7200.0, "EUR/kWh")
-    assert signal.series.values == pytest.approx((0.04209, -0.0075))
+    assert (signal.begin, signal.end_s, signal.unit) == ("2024-03-01T08:00Z", 7200.0, "EUR/kWh")
+    assert signal.values == pytest.approx((0.04209, -0.0075))
     assert read.warnings() == [f"times 'start_timestamp' taken as {unit} since 1970, by their size"]
 
 
@@ -317,13 +317,13 @@ def test_numbers_since_1970_by_their_size(read, unit, digits):
 def test_labels_that_end_with_a_time_of_day(read, seconds):
     labels = [f"01.10.2025 00:{minute:02} - 00:{minute + 15}{seconds}" for minute in (0, 15, 30)]
     signal = read(old(*((label, 7) for label in labels)), "price")
-    assert (signal.series.times_s, signal.end_s) == ((0.0, 900.0, 1800.0), 2700.0)
+    assert (signal.times_s, signal.end_s) == ((0.0, 900.0, 1800.0), 2700.0)
     assert read(old(("01.10.2025 23:00 - 00:00", 7)), "price").end_s == 3600.0
     # from 01:00 to 01:15 nothing is known: 1, or 1 + 4 x 60 / 75
     text = old(("01.10.2025 00:00 - 01:00", 1), ("01.10.2025 01:15 - 01:30", 5))
-    assert read(text, "price").series.at(4000.0) == 0.001
+    assert read(text, "price").at(4000.0) == 0.001
     gap = read(text, "price", gaps="line")
-    assert gap.series.values == pytest.approx((0.001, 0.0042, 0.005)) and gap.end_s == 5400.0
+    assert gap.values == pytest.approx((0.001, 0.0042, 0.005)) and gap.end_s == 5400.0
     rolling = "".join(
         f"2024-01-01 0{k // 4}:{15 * (k % 4):02} - 0{k // 4 + 1}:{15 * (k % 4):02},{k}\n" for k in range(5)
     )
@@ -341,16 +341,16 @@ def test_times_of_pvgis(read):
     )
     for text in (head + table + foot, table):
         signal = read(text, "power")
-        assert signal.series.values == (0.0, 10.5, 400.25) and signal.series.times_s == (0.0, 3600.0, 7200.0)
-        assert (signal.begin, signal.end_s, signal.series.unit) == ("2023-04-01T00:10Z", 10_800.0, "W")
+        assert signal.values == (0.0, 10.5, 400.25) and signal.times_s == (0.0, 3600.0, 7200.0)
+        assert (signal.begin, signal.end_s, signal.unit) == ("2023-04-01T00:10Z", 10_800.0, "W")
         # of what a file has only one column is of ours
-        assert read(text, "any").series == signal.series
+        assert read(text, "any") == signal
     hourly = [{"time": f"20230401:{hour:02}10", "P": hour / 2, "G(i)": 9.5, "T2m": 1.9} for hour in range(3)]
     variables = {"P": {"description": "PV system power", "units": "W"}, "G(i)": {"units": "W/m2"}}
     answer = {"inputs": {"location": {"latitude": 45}}, "outputs": {"hourly": hourly},
               "meta": {"outputs": {"hourly": {"type": "time series", "variables": variables}}}}  # fmt: skip
     signal = read(json.dumps(answer), "power")
-    assert (signal.series.values, signal.begin, signal.series.unit) == ((0.0, 0.5, 1.0), "2023-04-01T00:10Z", "W")
+    assert (signal.values, signal.begin, signal.unit) == ((0.0, 0.5, 1.0), "2023-04-01T00:10Z", "W")
     weather = head + table.replace(",P,", ",Gb(i),") + foot.replace("P: PV system power (W)", "Gb(i): Beam (W/m2)")
     line = read.refused(weather, "power")
     assert line.startswith("no column of power among: Gb(i) (irradiance), G(i) (irradiance), H_sun (degree), T2m (temp")
@@ -359,10 +359,10 @@ def test_times_of_pvgis(read):
 def test_a_time_of_day_in_a_column_of_its_own(read):
     """As of SMARD's older downloads: not the last hour for the whole day."""
     english = read("Date,Time,ac_power_kw\n31/01/2024,23:00:00,2.1\n01/02/2024,9:00:00,2.8\n", "power")
-    assert (english.begin, english.series.times_s) == ("2024-01-31T23:00Z", (0.0, 36_000.0))
+    assert (english.begin, english.times_s) == ("2024-01-31T23:00Z", (0.0, 36_000.0))
     rows = "".join(f"15.01.2024;{hour:02}:00;{hour + 1:02}:00;39,{hour:02}\n" for hour in range(24))
     signal = read("Datum;Anfang;Ende;Deutschland [€/MWh]\n" + rows, "price", tz="Europe/Berlin")
-    assert signal.series.values == pytest.approx([0.039 + hour * 1e-5 for hour in range(24)])
+    assert signal.values == pytest.approx([0.039 + hour * 1e-5 for hour in range(24)])
     assert signal.begin == "2024-01-14T23:00Z" and read.warnings() == []
     line = read.refused("Datum;Deutschland [€/MWh]\n" + "15.01.2024;39,05\n" * 24, "price")
     assert line.startswith("24 rows have 1 times; keep the rows of one series; write date and time of day into one col")
@@ -375,7 +375,7 @@ def test_a_time_of_day_in_a_column_of_its_own(read):
         f"15.01.2024 {hour:02}:00;15.01.2024 {hour + 1:02}:00;{'-' if hour == 3 else '39,5'}\n" for hour in range(6)
     )
     signal = read("Datum von;Datum bis;Deutschland [€/MWh] Originalauflösungen\n" + newer, "price", tz="Europe/Berlin")
-    assert signal.series.values == pytest.approx([0.0395] * 6) and signal.begin == "2024-01-14T23:00Z"
+    assert signal.values == pytest.approx([0.0395] * 6) and signal.begin == "2024-01-14T23:00Z"
 
 
 @examples(20)
@@ -408,7 +408,7 @@ def test_any_steps_of_any_week_hold_to_the_next_row(tmp_path_factory, week, bloc
     ]  # fmt: skip
     path = tmp_path_factory.mktemp("steps") / "s.csv"
     path.write_text((NEW if labelled else "time,price (EUR/MWh)\n") + "".join(lines), encoding="utf-8")
-    series = read_signal(SignalFile(path)).series
+    series = read_signal(SignalFile(path))
     expected = pd.Series(range(len(rows)), [begin for begin, _ in rows]).resample("15min").ffill()
     assert [series.at(900.0 * k) for k in range(len(expected))] == expected.tolist()
     assert len(series) == len(rows)
@@ -424,7 +424,7 @@ def test_entsoe_generation(read):
     assert "Fossil Peat - Actual Aggregated [MW], Wind Onshore - Actual Aggregated [MW]?" in line
     for column in (names[-1], "Wind Onshore - Actual Aggregated [MW]"):
         signal = read(text, "power", column=column)
-        assert (signal.begin, signal.series.values) == ("2020-12-31T23:00Z", (3e6, 3e6, 5e6))
+        assert (signal.begin, signal.values) == ("2020-12-31T23:00Z", (3e6, 3e6, 5e6))
         assert read.warnings()[0].startswith("1 values missing in 1 gap (longest: 2021-01-01T00:00Z to")
     assert "no value in column" in read.refused(text, "power", column=names[2])
     assert "no value of kind 'power'; known: direct, lifecycle." in refusal(read, text, kind="power")
@@ -440,13 +440,13 @@ def test_each_row_holds_until_the_next_where_the_step_changes(read):
         at = rows[-1][0] + timedelta(seconds=length)
     text = "time,price\n" + "".join(f"{begin:%Y-%m-%dT%H:%M},{k}\n" for k, (begin, _) in enumerate(rows))
     signal = read(text)
-    assert signal.series.values == tuple(map(float, range(len(rows))))
+    assert signal.values == tuple(map(float, range(len(rows))))
     assert signal.end_s == 6 * 3600 + 7200 + 18_000 + 4 * 86_400
     assert read.warnings() == []
     # a row that lacks is a gap of the step around it
     lacking = "".join(line for number, line in enumerate(text.splitlines(keepends=True)) if number not in (3, 10))
     signal = read(lacking, gaps="line")
-    assert signal.series.values == tuple(map(float, range(len(rows))))
+    assert signal.values == tuple(map(float, range(len(rows))))
     assert any("2 values missing in 2 gaps" in warning for warning in read.warnings())
 
 
@@ -465,7 +465,7 @@ def test_ends_of_rows_of_several_lengths(read, ends_min, begins_min):
         text = f"{name},price\n" + "".join(f"{row[column]},{number}\n" for number, row in enumerate(rows))
         signal = read(text, stamp="end")
         times_s = tuple(60.0 * (begin - zero_min) for begin in begins_min)
-        assert signal.series.times_s == (0.0, *times_s[1:])
+        assert signal.times_s == (0.0, *times_s[1:])
         assert signal.end_s == 60.0 * (ends_min[-1] - zero_min)
         assert read.warnings() == [ENDS.format(name)]
 

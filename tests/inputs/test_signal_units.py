@@ -61,13 +61,13 @@ def hours(name: str, *values: float | str) -> str:
 
 def test_values_are_converted_to_the_unit_of_the_kind_that_is_asked_for(read):
     signal = read(hours("Price (EUR/MWh)", 50, -2), "price")
-    assert signal.series.values == pytest.approx((0.05, -0.002)) and signal.series.name == "EUR/kWh"
+    assert signal.values == pytest.approx((0.05, -0.002)) and signal.name == "EUR/kWh"
     # a file's own values without a kind: a threshold is in the file's unit
-    assert read(hours("Price (EUR/MWh)", 50, -2)).series.values == (50.0, -2.0)
-    assert read(hours("Preis", 50, -2), unit="ct/kWh").series.values == pytest.approx((0.5, -0.02))
-    assert read(hours("power_kw", 1.5, 2), "power").series.values == (1500.0, 2000.0)
-    assert read(hours("lbs_co2_per_mwh", 1000, 0), "carbon").series.values == pytest.approx((453.59237, 0.0))
-    carbon = read(hours("carbon_intensity", 412), "carbon").series
+    assert read(hours("Price (EUR/MWh)", 50, -2)).values == (50.0, -2.0)
+    assert read(hours("Preis", 50, -2), unit="ct/kWh").values == pytest.approx((0.5, -0.02))
+    assert read(hours("power_kw", 1.5, 2), "power").values == (1500.0, 2000.0)
+    assert read(hours("lbs_co2_per_mwh", 1000, 0), "carbon").values == pytest.approx((453.59237, 0.0))
+    carbon = read(hours("carbon_intensity", 412), "carbon")
     assert (carbon.values, carbon.name, read.warnings()) == ((412.0,), "carbon_intensity", [])
 
 
@@ -77,35 +77,35 @@ def test_a_unit_that_is_not_stated_is_refused(read):
         line = read.refused(hours("price", value), "price")
         hint = "write unit=EUR/MWh or unit=ct/kWh, or the unit into the name of the column"
         assert line == f"column 'price' (values to {value:g}) states no unit; {hint}"
-    series = read(hours("price", 160.98), "price", unit="EUR/MWh").series
+    series = read(hours("price", 160.98), "price", unit="EUR/MWh")
     assert series.values == (pytest.approx(0.16098),) and series.unit == "EUR/kWh" and read.warnings() == []
-    assert read(hours("price", 0.3), "price", unit="money/kWh").series.unit == "money/kWh"
+    assert read(hours("price", 0.3), "price", unit="money/kWh").unit == "money/kWh"
     assert "(values to 300) states no unit; write unit=W or unit=kW, or" in read.refused(hours("x", 300, 2), "power")
     assert "states no unit; write unit=g/kWh or unit=lb/MWh" in read.refused(hours("value", 400), "carbon")
     # a share of its mean is the same in any unit
-    ratios = read(hours("price", 300), "price", ratios=True).series
+    ratios = read(hours("price", 300), "price", ratios=True)
     assert (ratios.values, ratios.unit) == ((300.0,), "?")
 
 
 def test_fractions_and_shares_of_a_peak(read):
     line = read.refused(hours("Berlin", 0.25, 1), "power")
     assert line.endswith("states no unit; write unit=W or unit=kW, unit=fraction, or peak_w= for what 1 stands for")
-    series = read(hours("Berlin", 0.25, 1), "power", ratios=True).series
+    series = read(hours("Berlin", 0.25, 1), "power", ratios=True)
     assert (series.values, series.name) == ((0.25, 1.0), "fraction")
     assert read.warnings() == ["column 'Berlin' states no unit and reaches 1 at most: taken as fractions of a peak"]
-    assert read(hours("Berlin", 0.25, 1), "power", unit="kW").series.values == (250.0, 1000.0)
-    assert read(hours("sun", 25, 100), "power", unit="%").series.values == (0.25, 1.0)
-    assert read(hours("fraction", 0.25, 1.2), "power").series.name == "fraction"
+    assert read(hours("Berlin", 0.25, 1), "power", unit="kW").values == (250.0, 1000.0)
+    assert read(hours("sun", 25, 100), "power", unit="%").values == (0.25, 1.0)
+    assert read(hours("fraction", 0.25, 1.2), "power").name == "fraction"
     for name in ("power (%)", "load_percent"):
-        assert read(hours(name, 25, 100), "power", ratios=True).series.values == (0.25, 1.0)
+        assert read(hours(name, 25, 100), "power", ratios=True).values == (0.25, 1.0)
         line = read.refused(hours(name, 25, 100), "power")
         assert line.endswith("is of a share, not of power; write unit=%, and peak_w= for what 100 % stands for")
     # the charge of a battery and humidity are no power
     assert "'soc (%)' is of a share, not of power" in read.refused(hours("soc (%)", 25, 100), "power", ratios=True)
     # an inverter draws power at night
-    assert read(hours("pv_w", -2.5, -1, 400), "power").series.values == (0.0, 0.0, 400.0)
+    assert read(hours("pv_w", -2.5, -1, 400), "power").values == (0.0, 0.0, 400.0)
     assert read.warnings() == ["2 values below 0 (to -2.5) taken as 0"]
-    assert read(hours("price (EUR/kWh)", -2.5), "price").series.values == (-2.5,)
+    assert read(hours("price (EUR/kWh)", -2.5), "price").values == (-2.5,)
     assert "power is in [-400, 2], more below 0 than above" in read.refused(hours("pv_w", -400, 2), "power")
 
 
@@ -141,8 +141,8 @@ def test_refused_values(read):
 
 def test_columns_are_chosen_by_kind(read):
     text = "time,price (EUR/MWh),load (MW),temperature (°C)\n2024-01-01,50,3,-4\n2024-01-02,60,4,-5\n"
-    assert read(text, "power").series.values == (3e6, 4e6)
-    assert read(text, "price").series.values == pytest.approx((0.05, 0.06))
+    assert read(text, "power").values == (3e6, 4e6)
+    assert read(text, "price").values == pytest.approx((0.05, 0.06))
     assert read.refused(text, "carbon").startswith("column 'price (EUR/MWh)' is of price, not of carbon")
     line = read.refused("time,a_kw,b_kw,price\n2024-01-01,1,2,3\n", "power")
     assert line == "which column is meant, of: a_kw, b_kw?; name it with column="
@@ -163,7 +163,7 @@ def test_columns_are_chosen_by_kind(read):
     ],
 )
 def test_a_unit_that_says_what_the_file_states_passes(read, name, wanted, unit, value):
-    assert read(hours(name, 50, 60), wanted, unit=unit).series.values[0] == pytest.approx(value)
+    assert read(hours(name, 50, 60), wanted, unit=unit).values[0] == pytest.approx(value)
 
 
 # cells and headers
@@ -202,17 +202,17 @@ def test_headers_and_rows_that_are_refused(read, text, message):
 def test_decimal_commas(read, cells, values):
     for separator in (";", "\t"):
         text = table(*cells, header=f"datetime{separator}carbon_intensity", separator=separator)
-        assert read(text).series.values == values
-    assert read(table(*(f'"{cell}"' for cell in cells))).series.values == values
-    assert read("sep=;\n" + text.replace("\t", ";")).series.values == values
+        assert read(text).values == values
+    assert read(table(*(f'"{cell}"' for cell in cells))).values == values
+    assert read("sep=;\n" + text.replace("\t", ";")).values == values
 
 
 def test_separators_of_thousands(read):
-    assert read(table('"1,234.5"', '"7"')).series.values == (1234.5, 7.0)
-    assert read(table('"1,234,567"', '"1,234"')).series.values == (1_234_567.0, 1234.0)
+    assert read(table('"1,234.5"', '"7"')).values == (1234.5, 7.0)
+    assert read(table('"1,234,567"', '"1,234"')).values == (1_234_567.0, 1234.0)
     # semicolons separate columns where the comma is that of decimals
     german = table("12,345", "1,500", header="datetime;power (kW)", separator=";")
-    assert read(german, "power").series.values == (12_345.0, 1500.0)
+    assert read(german, "power").values == (12_345.0, 1500.0)
 
 
 @pytest.mark.parametrize("cells", [('"12,345"', '"1,500"'), ('"395,7"', "395.7"), ('"1,23,4"',)])

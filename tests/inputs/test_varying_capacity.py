@@ -26,7 +26,6 @@ from batwatt.inputs.series.energy_budget import (
 )
 from batwatt.inputs.series.variation import Variation, vary
 from batwatt.model.series import Series
-from batwatt.model.signal import Signal
 
 
 def drawn(monkeypatch, module, *draws: float) -> None:
@@ -130,9 +129,9 @@ def test_laws(variation, end_s):
         assert max((abs(a - b) for a, b in pairwise(series.values)), default=0) <= variation.step_fraction + 1e-12
 
 
-def signal(*values: float, step_s: float = 3600.0) -> Signal:
+def signal(*values: float, step_s: float = 3600.0) -> Series:
     times = tuple(step_s * k for k in range(len(values)))
-    return Signal(Series(times, values, name="price"), step_s * len(values))
+    return Series(times, values, name="price", loop=None, period_s=step_s * len(values))
 
 
 def test_a_constant_budget_by_hand():
@@ -143,7 +142,7 @@ def test_a_constant_budget_by_hand():
     limited = EnergyBudget(headroom=1.0, floor=0.5).capacity(signal(100, 250, 400))
     assert limited.values == pytest.approx((1.0, 0.7, 0.5)) and limited.name == "fraction"
     # 100 for 3 h, 400 for 1 h: mean 175
-    uneven = Signal(Series((0.0, 10800.0), (100.0, 400.0)), 14400.0)
+    uneven = Series((0.0, 10800.0), (100.0, 400.0), loop=None, period_s=14400.0)
     assert EnergyBudget(headroom=9.0).capacity(uneven).values == pytest.approx((1.225, 0.30625))
 
 
@@ -195,9 +194,9 @@ def test_by_hand_of_characterise():
 
 
 def test_the_period_of_rows_that_come_only_with_changes():
-    character = characterise(Signal(Series((0.0, 1200.0, 4800.0, 6000.0), (1.0, 2.0, 4.0, 3.0)), 7200.0))
+    character = characterise(Series((0.0, 1200.0, 4800.0, 6000.0), (1.0, 2.0, 4.0, 3.0), loop=None, period_s=7200.0))
     assert (character.period_s, character.samples) == (1200.0, 6) and character.step_mean == pytest.approx(4 / 5)
-    irregular = characterise(Signal(Series((0.0, 60.001, 200.0, 301.7), (1.0, 2.0, 4.0, 3.0)), 400.0))
+    irregular = characterise(Series((0.0, 60.001, 200.0, 301.7), (1.0, 2.0, 4.0, 3.0), loop=None, period_s=400.0))
     assert irregular.period_s == pytest.approx(60.001)
 
 
@@ -224,7 +223,7 @@ def test_parameters_are_recovered(structure, range_, mean, quarters, period_s, l
     step = range_ * quarters if structure == "walk" else None
     made = Variation(structure, mean, range_, step, period_s, level=level, seed=seed)
     series = vary(made, 4000 * period_s)
-    character = characterise(Signal(series, 4000 * period_s))
+    character = characterise(replace(series, loop=None, period_s=4000 * period_s))
     assert character.structure == structure and character.period_s == period_s
     synthetic = characterise(parse_capacity(character.spec).source.fractions(4000 * period_s, 1))
     assert synthetic.structure == structure and synthetic.range == pytest.approx(character.range, rel=0.2)

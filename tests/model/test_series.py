@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series, combined, least_around
-from batwatt.model.signal import Signal
 
 DAY = Series((0.0, 6.0, 18.0), (1.0, 4.0, 1.0), loop=0, period_s=24.0)
 """Night, day, night; midnight is no change."""
@@ -99,7 +98,7 @@ def test_a_series_is_moved_to_any_time():
     for time_s in (15.7, 15.700000000000001):
         moved = tenths.since(time_s)
         assert (moved.times_s, moved.values) == ((0.0, 0.3, 1.4, 1.6, 2.4), (4.0, 0.0, 1.0, 2.0, 3.0))
-    turned = Signal(tenths, 3.2).turned(15.7).series
+    turned = tenths.turned(15.7)
     assert (turned.times_s, turned.values) == (moved.times_s, moved.values)
     ends = Series((0.0, 5.0), (2.0, 1.0), loop=None, period_s=9.0)
     assert (ends.since(6.0).loop, ends.since(6.0).end_s, ends.since(9.0).at(0.0)) == (None, 3.0, 1.0)

@@ -327,7 +327,7 @@ def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
     from batwatt.inputs.series.envelope_spec import parse_envelope
     from batwatt.inputs.series.on_clock import common_date
     from batwatt.inputs.series.signal_spec import parse_signal
-    from batwatt.model.signal import Signal, SignalIntegral
+    from batwatt.model.signal import SignalIntegral
 
     described = str(path)
     envelope = parse_envelope(described)
@@ -341,4 +341,6 @@ def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
         raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
     date = common_date(envelope.signal_files())
     begin = "" if date is None else date_text(date[0])
-    return SignalIntegral.of(Signal(envelope.series(end_s).upto(end_s), end_s, begin), told="text")
+    return SignalIntegral.of(
+        replace(envelope.series(end_s).upto(end_s), begin=begin, told="text", loop=None, period_s=end_s)
+    )

@@ -82,7 +82,7 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
         return SignalIntegral(np.array((0.0, LARGEST)), np.array((number,)), source=f"constant {number:g}")
     if isinstance(value, Series):
         _check_begin(name, value.times_s[0])
-        return SignalIntegral.of_series(value, repeat=value.loop not in (None, -1))
+        return SignalIntegral.of(value, repeat=value.loop not in (None, -1))
     if type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
         times, values, begin = _parts_of_pandas(name, value)
         _check_begin(name, times[0])

@@ -16,7 +16,7 @@ from batwatt.units import DAY_S
 if TYPE_CHECKING:
     from batwatt.inputs.series.characterise import Character
     from batwatt.inputs.series.energy_budget import Bill
-    from batwatt.model.signal import Signal
+    from batwatt.model.series import Series
 
 END_S = 30 * DAY_S
 """Default length in s of a capacity that varies by chance."""
@@ -57,38 +57,36 @@ def characterise_capacity(
     character = characterise(signal)
     rows, content = _rows(character, signal), _content(character, signal)
     if paid is not None:
-        cost = bill(signal.series, paid, fixed)
-        rows += _bill_rows(cost, paid.series.name)
-        content |= {"signal": paid.series.name, "saved": cost.saved, "gained": cost.gained} | asdict(cost)
+        cost = bill(signal, paid, fixed)
+        rows += _bill_rows(cost, paid.name)
+        content |= {"signal": paid.name, "saved": cost.saved, "gained": cost.gained} | asdict(cost)
     columns = [TableColumn("", key, [row[key] for row in rows], key == "value") for key in KEYS]
     show_table(columns, rows, content)
 
 
-def _content(character: Character, signal: Signal) -> dict[str, Any]:
+def _content(character: Character, signal: Series) -> dict[str, Any]:
     """Return the character of a signal as JSON."""
     more = {"range": character.range, "frequency_per_h": character.frequency_per_h, "synthetic": character.spec}
-    return {"unit": signal.series.name, "begin": signal.begin, "end_s": signal.end_s} | asdict(character) | more
+    return {"unit": signal.name, "begin": signal.begin, "end_s": signal.end_s} | asdict(character) | more
 
 
-def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
+def _of_file(path: Path, column: str | None, machines: int | None) -> Series:
     """Return the signal of a file; a column of machines as fractions of `machines`, unless that is None."""
     from batwatt.inputs.series.capacity import read_capacity
     from batwatt.inputs.series.signal_csv import read_signal
     from batwatt.inputs.series.signal_file import SignalFile
-    from batwatt.model.series import MACHINES, Series
-    from batwatt.model.signal import Signal
+    from batwatt.model.series import MACHINES
 
     if column is None and _is_text(path):
-        series = read_capacity(path, None)
-        signal = Signal(series, series.times_s[-1] + series.last_step_s)
+        signal = read_capacity(path, None).lasting(False)
     else:
         signal = read_signal(SignalFile(path, column=column))
     if machines is None:
         return signal
-    if signal.series.name != MACHINES:
-        raise InputError("--machines", f"is for a column {MACHINES!r}, not {signal.series.name!r}", "leave it out")
-    values = tuple(value / machines for value in signal.series.values)
-    return replace(signal, series=Series(signal.series.times_s, values, "fraction", signal.series.source))
+    if signal.name != MACHINES:
+        raise InputError("--machines", f"is for a column {MACHINES!r}, not {signal.name!r}", "leave it out")
+    values = tuple(value / machines for value in signal.values)
+    return replace(signal, values=values, name="fraction")
 
 
 def _is_text(path: Path) -> bool:
@@ -102,10 +100,10 @@ def _is_text(path: Path) -> bool:
     return True
 
 
-def _rows(character: Character, signal: Signal) -> list[dict[str, str]]:
-    unit = signal.series.name
+def _rows(character: Character, signal: Series) -> list[dict[str, str]]:
+    unit = signal.name
     rows = [
-        ("values", f"{unit}, {len(signal.series)} rows over {signal.end_s / DAY_S:.4g} days"),
+        ("values", f"{unit}, {len(signal)} rows over {signal.end_s / DAY_S:.4g} days"),
         ("begins", signal.begin or "0 s"),
         ("structure", f"{character.structure} (lag-1 correlation {character.correlation:.2f})"),
         ("range", f"{character.range:.4g} ({character.low:.4g} to {character.high:.4g})"),

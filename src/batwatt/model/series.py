@@ -11,6 +11,9 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from batwatt.errors import InputError
 from batwatt.units import REPORTED_S
 
@@ -209,7 +212,39 @@ class Series:
         times, values = tuple(rows), tuple(rows.values())
         return Series(times, values, self.name, self.source, self.unit, loop=loop, period_s=length_s)
 
+    def turned(self, time_s: float) -> Series:
+        """Return a series from 0 s to its end, as one period of a periodic one, rotated so that `time_s` is 0 s."""
+        at_s = time_s % self.end_s
+        return self.lasting(True).since(at_s).lasting(False) if at_s else self
+
+    def lasting(self, repeat: bool) -> Series:
+        """Return the series beginning again at its end, for ever, or ending there."""
+        return replace(self, loop=0 if repeat else None, period_s=self.end_s - self.times_s[0])
+
     # values -------------------------------------------------------------------------------------------------------
+
+    @property
+    def lasting_s(self) -> npt.NDArray[np.float64]:
+        """Duration of each row in s."""
+        return np.diff(self.times_s, append=self.end_s)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean over time, of each row once."""
+        return float(np.average(self.values, weights=self.lasting_s))
+
+    def averaged(self, period_s: float) -> Series:
+        """Return a series that begins at 0 s with one row per period, its mean over the period. Raises InputError."""
+        if not self.end_s / period_s <= MAX_STEPS:
+            problem = f"the signal's length / period must be <= {MAX_STEPS}, got {self.end_s:g} / {period_s!r} s"
+            raise InputError(self.source, problem, "take a longer period")
+        times = np.arange(max(1, math.ceil(self.end_s / period_s))) * period_s
+        edges = np.append(times, self.end_s)
+        # the integral is linear between the rows
+        reached = np.concatenate([(0.0,), np.cumsum(self.lasting_s * np.asarray(self.values))])
+        integral = np.interp(edges, (*self.times_s, self.end_s), reached)
+        values = np.diff(integral) / np.diff(edges)
+        return replace(self, times_s=tuple(times.tolist()), values=tuple(values.tolist()))
 
     @cached_property
     def _after(self) -> tuple[list[float], list[float]]:

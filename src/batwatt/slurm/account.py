@@ -19,7 +19,8 @@ from batwatt.files import open_own
 from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.platform import Host, Platform
-from batwatt.model.signal import Clock, Signal
+from batwatt.model.series import Series
+from batwatt.model.signal import Clock
 from batwatt.results.run_files import without_formulas
 from batwatt.slurm.commands import SlurmNode, Snapshot
 
@@ -42,7 +43,7 @@ class Feed:
     begin_s: float
     expiry_s: float = math.inf
     fallback: float = math.nan
-    _signal: Signal | None = None
+    _signal: Series | None = None
     _stamp: object = None
     _warned: set[str] = field(default_factory=set)
 
@@ -64,7 +65,7 @@ class Feed:
         if now_s > signal.end_s + self.expiry_s and not math.isnan(self.fallback):
             self._warn(f"no value after {signal.end_s:g} s: {self.fallback:g} holds")
             return self.fallback
-        return float(signal.series.at(now_s))
+        return float(signal.at(now_s))
 
     def _warn(self, text: str) -> None:
         if text not in self._warned:

@@ -69,7 +69,7 @@ def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | Non
         signal = source.signal()
     except InputError:  # the file went away after the runs
         return {}
-    shares = bill(source.fractions(signal.end_s, 1).series, signal, budget.budget)
+    shares = bill(source.fractions(signal.end_s, 1), signal, budget.budget)
     return {"cap_saved": shares.saved, "cap_gained": shares.gained}
 
 

@@ -82,4 +82,4 @@ def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
     """Return the signal with `at_s` as 0 s."""
     begin = date_text(parse_date_s(signal.begin) + at_s) if signal.begin else ""
     later = replace(signal.series.since(at_s), begin=begin, told=signal.told)
-    return SignalIntegral.of_series(later, repeat=signal.repeat)
+    return SignalIntegral.of(later, repeat=signal.repeat)

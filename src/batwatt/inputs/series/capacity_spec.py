@@ -18,7 +18,7 @@ from batwatt.inputs.series.parsed_spec import FILE_KEYS, Keys, ParsedSpec, has_k
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.series.variation import Seconds, Variation, vary
 from batwatt.model.series import FRACTION, MACHINES, Series
-from batwatt.model.signal import UNSTATED, Clock, Signal
+from batwatt.model.signal import UNSTATED, Clock
 
 _WHERE = "capacity"
 _ROUNDING = 1e-9
@@ -31,11 +31,11 @@ class Varied(Parameters, where=_WHERE):
     variation: Variation
     end_s: Seconds = None
 
-    def fractions(self, end_s: float, full: int) -> Signal:
+    def fractions(self, end_s: float, full: int) -> Series:
         """Return the series of `vary`."""
         end_s = self.end_s or end_s
         series = vary(self.variation, end_s)
-        return Signal(series, max(end_s, series.times_s[-1] + self.variation.period_s))
+        return replace(series, loop=None, period_s=max(end_s, series.times_s[-1] + self.variation.period_s))
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class UnderBudget:
     file: SignalFile
     rule: EnergyBudget | Stranded
 
-    def fractions(self, end_s: float, full: int) -> Signal:
+    def fractions(self, end_s: float, full: int) -> Series:
         """Return the capacity of the rule."""
         signal = self.signal()
-        return replace(signal, series=self.rule.capacity(signal))
+        return self.rule.capacity(signal)
 
-    def signal(self) -> Signal:
+    def signal(self) -> Series:
         """Return the signal of the file."""
         return read_on_clock(self.file)
 
@@ -61,19 +61,19 @@ class Traced:
 
     file: SignalFile
 
-    def fractions(self, end_s: float, full: int) -> Signal:
+    def fractions(self, end_s: float, full: int) -> Series:
         """Return the column as fractions. Raises InputError."""
         signal = read_on_clock(replace(self.file, wanted="any"))
-        if signal.series.unit not in (UNSTATED, FRACTION):
-            problem = f"column {signal.series.name!r} is in {signal.series.unit}, not machines or fractions of them"
+        if signal.unit not in (UNSTATED, FRACTION):
+            problem = f"column {signal.name!r} is in {signal.unit}, not machines or fractions of them"
             raise InputError(self.file.path, problem, "name another with column=")
-        if not min(signal.series.values) >= 0.0:
-            problem = f"a capacity must be >= 0, got {min(signal.series.values):g}"
+        if not min(signal.values) >= 0.0:
+            problem = f"a capacity must be >= 0, got {min(signal.values):g}"
             raise InputError(self.file.path, problem, "correct the value")
-        if signal.series.name != MACHINES:
+        if signal.name != MACHINES:
             return signal
-        values = tuple(value / full for value in signal.series.values)
-        return replace(signal, series=replace(signal.series, values=values, name=FRACTION, unit=FRACTION))
+        values = tuple(value / full for value in signal.values)
+        return replace(signal, values=values, name=FRACTION, unit=FRACTION)
 
 
 Source = Varied | UnderBudget | Traced
@@ -103,7 +103,7 @@ class CapacitySpec(Parameters, where=_WHERE):
         """
         return self.unrepeated(end_s, machines).lasting(self.repeat)
 
-    def unrepeated(self, end_s: float, machines: int = 1) -> Signal:
+    def unrepeated(self, end_s: float, machines: int = 1) -> Series:
         """Return the series over the length of the source. Raises InputError with the text."""
         try:
             return self.source.fractions(end_s, self.full or machines)
@@ -130,7 +130,7 @@ class CapacitySpec(Parameters, where=_WHERE):
         source = self.text or fractions.source
         return fractions.of(tuple(values.tolist()), MACHINES, MACHINES, source)
 
-    def signal(self) -> Signal | None:
+    def signal(self) -> Series | None:
         """Return the price or carbon signal of the power of this capacity, or None."""
         return self.source.signal() if isinstance(self.source, UnderBudget) else None
 

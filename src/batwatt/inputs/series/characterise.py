@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.inputs.series.energy_budget import held
-from batwatt.model.signal import Signal
+from batwatt.model.series import Series
 from batwatt.units import HOUR_S
 
 Shape = Literal["constant", "on-off", "walk", "uniform"]
@@ -71,7 +71,7 @@ class Character:
         return f"{text},step={min(self.step_max, self.range):.4g}" if self.structure == "walk" else text
 
 
-def characterise(signal: Signal) -> Character:
+def characterise(signal: Series) -> Character:
     """Return the characteristics of a series, sampled once per period.
 
     The period is the greatest common divisor of the distances between rows, in whole ms; below a twentieth of the
@@ -84,9 +84,9 @@ def characterise(signal: Signal) -> Character:
     """
     period = _period_s(signal)
     count = max(1, math.ceil(signal.end_s / period - SAME))
-    values = held(signal.series, np.arange(count, dtype=np.float64) * period)
-    low, high = min(signal.series.values), max(signal.series.values)
-    steps = np.abs(np.diff(signal.series.values))
+    values = held(signal, np.arange(count, dtype=np.float64) * period)
+    low, high = min(signal.values), max(signal.values)
+    steps = np.abs(np.diff(signal.values))
     moved = steps > SAME
     correlation = _correlation(values) if high - low > SAME else 0.0
     return Character(
@@ -103,8 +103,8 @@ def characterise(signal: Signal) -> Character:
     )
 
 
-def _period_s(signal: Signal) -> float:
-    distances = np.round(np.diff(signal.series.times_s) * 1000.0).astype(np.int64)
+def _period_s(signal: Series) -> float:
+    distances = np.round(np.diff(signal.times_s) * 1000.0).astype(np.int64)
     if not len(distances):
         return signal.end_s
     common, shortest = int(np.gcd.reduce(distances)), max(1, int(distances.min()))

@@ -12,7 +12,7 @@ from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.series.variation import Fraction
 from batwatt.model.series import FRACTION, Series
-from batwatt.model.signal import Signal, held
+from batwatt.model.signal import held
 from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
@@ -39,7 +39,7 @@ class EnergyBudget(Parameters, where=_WHERE):
             problem = f"floor must be <= headroom, got {self.floor!r} and {self.headroom!r}"
             raise InputError(_WHERE, problem, "correct one of them")
 
-    def capacity(self, signal: Signal) -> Series:
+    def capacity(self, signal: Series) -> Series:
         """Return budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
 
         Budget that the headroom leaves is not spent later. Sections 5.4.1 (price) and 5.4.2 (carbon) of the
@@ -47,17 +47,17 @@ class EnergyBudget(Parameters, where=_WHERE):
 
         Raises InputError.
         """
-        values = np.asarray(signal.series.values)
+        values = np.asarray(signal.values)
         mean = signal.mean if self.reference is None else self.reference
         if not mean > 0.0:
-            problem = f"the mean of {signal.series.name!r} must be > 0 to reckon a budget, got {mean:g}"
-            raise InputError(signal.series.source, problem, "give the value to reckon with, as in reference=50")
+            problem = f"the mean of {signal.name!r} must be > 0 to reckon a budget, got {mean:g}"
+            raise InputError(signal.source, problem, "give the value to reckon with, as in reference=50")
         fractions = np.full(values.shape, self.headroom)
         paid = values > 0.0
         # a price near 0 buys the headroom, also where the quotient overflows
         with np.errstate(over="ignore"):
             fractions[paid] = np.clip(self.budget * mean / values[paid], self.floor, self.headroom)
-        return replace(signal.series, values=tuple(fractions.tolist()), name=FRACTION, unit=FRACTION)
+        return replace(signal, values=tuple(fractions.tolist()), name=FRACTION, unit=FRACTION)
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,10 @@ class Stranded(Parameters, where=_WHERE):
         if not self.low <= self.high:
             raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
 
-    def capacity(self, signal: Signal) -> Series:
+    def capacity(self, signal: Series) -> Series:
         """Return the capacity, on and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
-        free = np.asarray(signal.series.values) <= self.threshold
-        return replace(
-            signal.series, values=tuple(np.where(free, self.high, self.low).tolist()), name=FRACTION, unit=FRACTION
-        )
+        free = np.asarray(signal.values) <= self.threshold
+        return replace(signal, values=tuple(np.where(free, self.high, self.low).tolist()), name=FRACTION, unit=FRACTION)
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Bill:
         return self.mean / self.mean_fixed - 1.0 if self.mean_fixed > 0.0 else None
 
 
-def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:
+def bill(fractions: Series, signal: Series, fixed: float = 0.7) -> Bill:
     """Return the bill of `fractions` and of a constant `fixed`, over [0, signal.end_s[ (section 6.3)."""
     hours, shares, prices = _together(fractions, signal)
     return Bill(
@@ -115,8 +113,8 @@ def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:
     )
 
 
-def _together(fractions: Series, signal: Signal) -> tuple[npt.NDArray[np.float64], ...]:
+def _together(fractions: Series, signal: Series) -> tuple[npt.NDArray[np.float64], ...]:
     """Return hours, fraction and signal of each step in which neither changes."""
-    edges = np.unique(np.concatenate([(0.0,), fractions.times_s, signal.series.times_s]))
+    edges = np.unique(np.concatenate([(0.0,), fractions.times_s, signal.times_s]))
     edges = np.append(edges[(edges >= 0.0) & (edges < signal.end_s)], signal.end_s)
-    return np.diff(edges) / HOUR_S, held(fractions, edges[:-1]), held(signal.series, edges[:-1])
+    return np.diff(edges) / HOUR_S, held(fractions, edges[:-1]), held(signal, edges[:-1])

@@ -83,17 +83,15 @@ class Metered(Parameters, Term, where=_WHERE):
 
         signal = read_on_clock(self.file)
         factor = 1.0 if self.peak_w is None else self.peak_w
-        if signal.series.name == FRACTION and self.peak_w is None:
+        if signal.name == FRACTION and self.peak_w is None:
             problem = "holds fractions of an unknown power"
             raise InputError(self.file.path, problem, "give the watts that 1 stands for, as in peak_w=50000")
-        if signal.series.name != FRACTION and self.peak_w is not None:
+        if signal.name != FRACTION and self.peak_w is not None:
             most = largest_in(self.file)
             if not most > 0.0:
                 raise InputError(self.file.path, "is never above 0 W, peak_w= cannot scale that", "leave peak_w out")
             factor = self.peak_w / most
-        return _with_values(
-            signal.lasting(self.repeat), self.base_w + self.scale * factor * np.asarray(signal.series.values)
-        )
+        return _with_values(signal.lasting(self.repeat), self.base_w + self.scale * factor * np.asarray(signal.values))
 
     def on(self, clock: Clock | None) -> Term:
         """Return the term on the clock of a run."""

@@ -10,13 +10,13 @@ from dataclasses import replace
 from batwatt.errors import InputError, remark
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.series import DateSource, Series
-from batwatt.model.signal import Clock, Signal, SignalIntegral, date_text, parse_date_s
+from batwatt.model.signal import Clock, SignalIntegral, date_text, parse_date_s
 from batwatt.units import DAY_S
 
 _log = logging.getLogger(__name__)
 
 
-def read_on_clock(file: SignalFile) -> Signal:
+def read_on_clock(file: SignalFile) -> Series:
     """Read the signal of a file from 0 s of the run on, by `file.run_clock`, if both have dates.
 
     `from` sets the date of 0 s for any clock, with a line in the log. A repeated signal extends before its first row,
@@ -33,7 +33,7 @@ def read_on_clock(file: SignalFile) -> Signal:
         told: DateSource = "" if file.begin is None else "from"
         return _moved(signal, clock, told, file.repeats, file.path)
     whole = read_signal(replace(plain, days=None))
-    moved = _moved(whole, clock, "", False, whole.series.source)
+    moved = _moved(whole, clock, "", False, whole.source)
     return read_signal(replace(plain, begin=clock.date)) if parse_date_s(signal.begin) <= clock.date_s else moved
 
 
@@ -41,7 +41,7 @@ def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
     """Return a signal from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
     if clock is None or not integral.begin or integral.begin == clock.date:
         return integral
-    return SignalIntegral.of_series(series_on_clock(integral.series, clock), repeat=integral.repeat)
+    return SignalIntegral.of(series_on_clock(integral.series, clock), repeat=integral.repeat)
 
 
 def series_on_clock(series: Series, clock: Clock | None) -> Series:
@@ -54,7 +54,7 @@ def series_on_clock(series: Series, clock: Clock | None) -> Series:
     return replace(series.since(offset_s) if offset_s else series, begin=clock.date, told="")
 
 
-def _moved(signal: Signal, clock: Clock, told: DateSource, repeats: bool, source: object) -> Signal:
+def _moved(signal: Series, clock: Clock, told: DateSource, repeats: bool, source: object) -> Series:
     """Move a signal with a date to 0 s of a run. Raises InputError."""
     offset_s = _offset_s(signal.begin, (0.0, signal.end_s), clock, told, repeats, source)
     return replace(signal.turned(offset_s) if repeats else signal.since(offset_s), begin=clock.date)

@@ -31,7 +31,6 @@ from batwatt.model.signal import (
     POWER_W,
     UNIT_OF,
     UNSTATED,
-    Signal,
     Unit,
     declared_unit,
     kind_in,
@@ -61,7 +60,7 @@ _log = logging.getLogger(__name__)
 _Floats = npt.NDArray[np.float64]
 
 
-def read_signal(file: SignalFile) -> Signal:
+def read_signal(file: SignalFile) -> Series:
     """Read the signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.wanted` or `file.unit` is not None.
 
     All dates become UTC. Rows are sorted by time; of two rows of one time the later with a value counts. The duration
@@ -80,7 +79,7 @@ def read_signal(file: SignalFile) -> Signal:
 
 
 @lru_cache(maxsize=16)
-def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]:
+def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Series, str]:
     columns, name, unit, notes = _columns(file)
     times, values = columns.times_s, columns.values
     # rows of one time with a value come last, in the order of the file
@@ -456,13 +455,18 @@ def _part(rows: SignalRows, file: SignalFile) -> tuple[float, float]:
     return begin, end
 
 
-def _cut(rows: SignalRows, begin: float, end: float, name: str, unit: str, file: SignalFile) -> Signal:
+def _cut(rows: SignalRows, begin: float, end: float, name: str, unit: str, file: SignalFile) -> Series:
     """Return the rows of [begin, end[, with times from 0 s, from which on the first value holds."""
     first = max(int(np.searchsorted(rows.times_s, begin, side="right")) - 1, 0)
     until = int(np.searchsorted(rows.times_s, end, side="left"))
     times = rows.times_s[first:until] - begin
     times[0] = 0.0
     values = tuple(rows.values[first:until].tolist())
-    series = Series(tuple(times.tolist()), values, name.strip(), str(file.path), unit)
-    signal = Signal(series, end - begin, rows.text_of(begin) if rows.dated else "")
-    return signal if file.period_s is None else signal.averaged(file.period_s)
+    largest = max(end - begin, -min(values), max(values))
+    if not largest <= LARGEST:
+        problem = f"{largest:g} is larger than {LARGEST:g}, the bound of times in s and of values"
+        raise InputError(file.path, problem, "correct it")
+    date = rows.text_of(begin) if rows.dated else ""
+    length_s = end - begin
+    series = Series(tuple(times.tolist()), values, name.strip(), str(file.path), unit, date, "", None, length_s)
+    return series if file.period_s is None else series.averaged(file.period_s)

@@ -42,7 +42,7 @@ class SignalSpec(Parameters, where="signal"):
     def read(self) -> SignalIntegral:
         """Read the signal. Raises InputError."""
         told: DateSource = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
-        return SignalIntegral.of(read_on_clock(self.file), repeat=self.repeat, told=told)
+        return SignalIntegral.of(replace(read_on_clock(self.file), told=told), repeat=self.repeat)
 
 
 _KEYS = keys_of(SignalSpec, "file", "text")
