@@ -20,7 +20,7 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt.api import comparison
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.units import DAY_S, HOUR_S
 
 JOBS = 10_000
@@ -60,11 +60,11 @@ def power() -> bw.Series:
     return bw.Series(tuple((HOUR_S * hours).tolist()), tuple(watts.tolist()), "power_w")
 
 
-def signal() -> SignalIntegral:
+def signal() -> Series:
     """Return a carbon intensity by the hour, g/kWh."""
     hour = np.arange(12 * DAYS * 24)
     noise = np.random.default_rng(3).uniform(0.0, 60.0, len(hour))
-    return SignalIntegral.regular(300.0 + 120.0 * np.cos(hour % 24 / 12.0 * np.pi) + noise, HOUR_S)
+    return Series.regular(300.0 + 120.0 * np.cos(hour % 24 / 12.0 * np.pi) + noise, HOUR_S)
 
 
 def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:

@@ -10,7 +10,6 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.protocol.job_fields import NotForPhasesError, reported_machines
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.powercap import Powercap
@@ -40,8 +39,8 @@ class AdaptiveOptions(MachineOptions):
     """Options of the scheduler `adaptive`."""
 
     envelope: Series | None = Field(None, description="CSV file of the power envelope")
-    signal: SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
-    price: SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
+    signal: Series | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: Series | None = Field(None, description="CSV file of the price of a kWh")
     objective: Literal["slowdown", "goodput", "carbon"] = Field(
         "slowdown", description="measure to improve: mean slowdown, use of the machines, or carbon (or the price)"
     )

@@ -26,7 +26,7 @@ from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.platform import machines_platform
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import RunCarbon, account
@@ -72,10 +72,10 @@ def shifted(outcome: Outcome, base: Outcome, grams: str, decimals: int) -> dict[
     }
 
 
-def alone(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
+def alone(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
     """Compare GAIA by its own rules with its policies in continuous time."""
     options = ShiftOptions(wait_h=WAIT_H)
-    theirs = [gaia.simulate(jobs, integral.values.tolist(), name, WAIT_H) for name in BOTH]
+    theirs = [gaia.simulate(jobs, list(integral.values), name, WAIT_H) for name in BOTH]
     ours = [simulate(jobs, integral, name, options) for name in BOTH]
     rows = []
     for name, one, other in zip(BOTH, theirs, ours, strict=True):
@@ -86,7 +86,7 @@ def alone(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def with_startups(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
+def with_startups(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
     """Compare policies with and without a model of start-ups on jobs that have one."""
     outcomes = [simulate(jobs, integral, name, ShiftOptions(wait_h=WAIT_H)) for name in STARTED]
     base = outcomes[0]
@@ -99,7 +99,7 @@ def with_startups(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.Data
     return pd.DataFrame(rows)
 
 
-def clusters(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
+def clusters(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
     """Run the scheduler `carbon` on decreasing numbers of machines; compare with immediate starts on each."""
     rows = []
     for machines in MACHINES:
@@ -118,7 +118,7 @@ def clusters(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame
 
 
 def engine_runs(
-    jobs: Sequence[ShiftJob], integral: SignalIntegral, machines: int
+    jobs: Sequence[ShiftJob], integral: Series, machines: int
 ) -> Iterator[tuple[str, tuple[RunCarbon, int]]]:
     """Yield the policy, the carbon and the number of late jobs of a run with each policy on the embedded engine."""
     owner, content = phase_workload(jobs, machines)

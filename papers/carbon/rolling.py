@@ -20,7 +20,7 @@ import batwatt as bw
 from batwatt.inputs.series.signal_csv import read_signal
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.model.work import ShiftJob, constant
 from batwatt.units import DAY_S, HOUR_S
 from papers.carbon import tables
@@ -50,10 +50,10 @@ CASES: tuple[Case, ...] = (
 )
 
 
-def signal_of(path: Path, seed: int) -> SignalIntegral:
+def signal_of(path: Path, seed: int) -> Series:
     """Return the signal of a file from the begin of the seed on, g/kWh. Raises InputError."""
     begin = f"{BEGINS[seed]}T00:00Z"
-    return SignalIntegral.of(read_signal(SignalFile(path, begin=begin, days=DAYS, wanted="carbon", gaps="line")))
+    return read_signal(SignalFile(path, begin=begin, days=DAYS, wanted="carbon", gaps="line"))
 
 
 def jobs_of(load: float, seed: int) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def jobs_of(load: float, seed: int) -> pd.DataFrame:
     return pd.DataFrame(sorted(rows), columns=["submission_time_s", "length_s", "hosts"])
 
 
-def run(jobs: pd.DataFrame, integral: SignalIntegral, case: Case, seed: int) -> tuple[float, np.ndarray]:
+def run(jobs: pd.DataFrame, integral: Series, case: Case, seed: int) -> tuple[float, np.ndarray]:
     """Run the scheduler `carbon`; return g per W of a busy host above an idle one, and the ends of the jobs."""
     policy, error, again = case
     options = {"signal": integral, "policy": policy, "wait_h": [WAIT_H], "slot_s": SLOT_S, "forecast_error": error,

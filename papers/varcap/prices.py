@@ -15,7 +15,7 @@ import pandas as pd
 
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.characterise import characterise
-from batwatt.inputs.series.energy_budget import bill, held
+from batwatt.inputs.series.energy_budget import bill
 from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY
 from batwatt.model.series import Series
 from papers.claims import Claim
@@ -70,7 +70,7 @@ def capacity_of(text: str) -> tuple[Series, Series]:
 
 def by_hour(capacity: Series) -> Floats:
     """Return the capacity at each full hour."""
-    return held(capacity, np.arange(0.0, capacity.end_s, HOUR_S))
+    return capacity.values_at(np.arange(0.0, capacity.end_s, HOUR_S))
 
 
 def by_day(hours: Floats) -> Floats:

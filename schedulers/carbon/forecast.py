@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.model.work import Array, Steps
 from batwatt.units import DAY_S, HOUR_S, J_PER_KWH
 
@@ -20,9 +19,7 @@ MOST_STEPS = 336
 """Steps of the signal over which the error grows (two weeks by the hour), and no further."""
 
 
-def weighed(
-    carbon: SignalIntegral, price: SignalIntegral | None, carbon_weight: float, price_weight: float
-) -> SignalIntegral:
+def weighed(carbon: Series, price: Series | None, carbon_weight: float, price_weight: float) -> Series:
     """Return carbon, or `carbon_weight` x carbon + `price_weight` x price if the price counts. Raises InputError."""
     names = "carbon_weight, price_weight"
     if not carbon_weight + price_weight > 0.0:
@@ -51,27 +48,27 @@ class SignalForecast:
     caller that asks often and takes the best answer is then wrong more often than one that asks once.
     """
 
-    def __init__(self, truth: SignalIntegral, error: float = 0.0, seed: int = 0, sure_h: float | None = None) -> None:
+    def __init__(self, truth: Series, error: float = 0.0, seed: int = 0, sure_h: float | None = None) -> None:
         self._truth, self._error, self._seed, self._sure_h = truth, error, seed, sure_h
         lengths_h = np.diff(truth.edges_s) / HOUR_S
         self._width = max(1, round(SMOOTH_S / HOUR_S / float(np.median(lengths_h))))
         self._learnt: dict[int, Array] = {}
-        self._last: tuple[int, SignalIntegral] | None = None
+        self._last: tuple[int, Series] | None = None
 
-    def at(self, now_s: float) -> SignalIntegral:
+    def at(self, now_s: float) -> Series:
         """Return the signal as it is forecast at the beginning of the step of `now_s`; its past is as it was."""
         if not self._error and self._sure_h is None:
             return self._truth
-        truth = self._truth.upto(now_s + AHEAD_S)
+        truth = self._truth.unrolled(now_s + AHEAD_S)
         step = int(np.searchsorted(truth.edges_s, now_s, "right")) - 1
         if self._last is None or self._last[0] != step:
             self._last = step, self._issued(truth, step)
         return self._last[1]
 
-    def _issued(self, truth: SignalIntegral, step: int) -> SignalIntegral:
+    def _issued(self, truth: Series, step: int) -> Series:
         roots = np.sqrt(np.diff(truth.edges_s) / HOUR_S)
         if self._sure_h is not None:
-            truth = replace(truth, values=self._repeated(truth, step, self._sure_h))
+            truth = truth.with_array(self._repeated(truth, step, self._sure_h))
         if not self._error:
             return truth
         ahead = len(truth.values) - step - 1
@@ -83,19 +80,19 @@ class SignalForecast:
             wrong[count:] = wrong[count - 1]
         self._learnt = {r: draws for r, draws in self._learnt.items() if r > step}
         factors = np.maximum(1.0 + self._error * wrong, 0.0)
-        values = np.concatenate([truth.values[: step + 1], truth.values[step + 1 :] * factors])
-        return replace(truth, values=values)
+        values = np.concatenate([truth.array[: step + 1], truth.array[step + 1 :] * factors])
+        return truth.with_array(values)
 
     @staticmethod
-    def _repeated(truth: SignalIntegral, step: int, sure_h: float) -> Array:
+    def _repeated(truth: Series, step: int, sure_h: float) -> Array:
         """Return the values with those beyond the hours that are sure replaced by those of the last day before."""
-        begins_s, values = truth.edges_s[:-1], truth.values.copy()
+        begins_s, values = truth.edges_s[:-1], truth.array.copy()
         sure_s = max(float(begins_s[step]) + sure_h * HOUR_S, float(truth.edges_s[step + 1]))
         beyond = begins_s >= sure_s
         days = np.floor((begins_s[beyond] - sure_s) / DAY_S) + 1.0
         before_s = begins_s[beyond] - days * DAY_S
         at = np.searchsorted(begins_s, before_s, "right") - 1
-        values[beyond] = np.where(at >= 0, truth.values[at], truth.values[step])
+        values[beyond] = np.where(at >= 0, truth.array[at], truth.array[step])
         return values
 
     def _revision(self, step: int) -> Array:
@@ -114,16 +111,16 @@ _MOST_VALUES = 4_000_000
 """Numbers that are computed at once."""
 
 
-def ahead(integral: SignalIntegral, begin_s: float, end_s: float, job: str = "?") -> SignalIntegral:
+def ahead(integral: Series, begin_s: float, end_s: float, job: str = "?") -> Series:
     """Return a signal from `begin_s` to `end_s`, with `begin_s` as its 0 s; where it holds the same value, one step.
 
     A sum over a short part of a long signal is then as exact as the part. Raises InputError if the signal ends before.
     """
     integral.covers(end_s, f"job {job}")
     edges = np.concatenate([(begin_s,), integral.edges_in(begin_s, end_s), (end_s,)])
-    values = integral.at(edges[:-1])
+    values = integral.values_at(edges[:-1])
     changes = np.concatenate([(True,), np.diff(values) != 0.0])
-    return SignalIntegral(
+    return Series.of_edges(
         np.append(edges[:-1][changes], end_s) - begin_s, values[changes], source=integral.source, unit=integral.unit
     )
 
@@ -135,7 +132,7 @@ def check_slots(length_s: float, slot_s: float) -> None:
         raise InputError("option 'slot_s'", problem, "take longer slots, or correct the times of jobs and series")
 
 
-def candidates(steps: Steps, integral: SignalIntegral, wait_s: float) -> Array:
+def candidates(steps: Steps, integral: Series, wait_s: float) -> Array:
     """Return starts in [0, `wait_s`] in s, ascending: both ends, and those where edges of power and signal meet.
 
     Between neighbours, the emission of the job is linear in its start.
@@ -146,19 +143,19 @@ def candidates(steps: Steps, integral: SignalIntegral, wait_s: float) -> Array:
     return np.unique(np.concatenate([(0.0,), inside, (wait_s,)]))
 
 
-def emitted(starts_s: Array, steps: Steps, integral: SignalIntegral) -> Array:
+def emitted(starts_s: Array, steps: Steps, integral: Series) -> Array:
     """Return the emission (g) or cost of a step function of power on one cpu, for each start; the signal must last."""
     width = min(len(steps.watts), len(integral.values)) + 1
     parts = np.array_split(starts_s, 1 + len(starts_s) * width // _MOST_VALUES)
     return np.concatenate([_emitted(part, steps, integral) for part in parts])
 
 
-def _emitted(starts_s: Array, steps: Steps, integral: SignalIntegral) -> Array:
+def _emitted(starts_s: Array, steps: Steps, integral: Series) -> Array:
     if len(steps.watts) <= len(integral.values):
         return integral.of_steps(starts_s, steps)
     # the same sum over the steps of the signal: the energy that falls into each
     reached = steps.energy_until(integral.edges_s - starts_s[:, None])
-    sums: Array = np.diff(reached, axis=-1) @ integral.values / J_PER_KWH
+    sums: Array = np.diff(reached, axis=-1) @ integral.array / J_PER_KWH
     return sums
 
 
@@ -168,10 +165,10 @@ def first_least(values: Array) -> int:
     return int(np.argmax(values <= values.min() + slack))
 
 
-def quantile_in_time(integral: SignalIntegral, begin_s: float, end_s: float, share: float) -> float:
+def quantile_in_time(integral: Series, begin_s: float, end_s: float, share: float) -> float:
     """Return the least v such that the signal is <= v for at least `share` of the time from `begin_s` to `end_s`."""
     part = ahead(integral, begin_s, end_s)
-    order = np.argsort(part.values, kind="stable")
+    order = np.argsort(part.array, kind="stable")
     lasting = np.cumsum(np.diff(part.edges_s)[order])
     enough = int(np.argmax(lasting >= share * lasting[-1] * (1.0 - NOISE)))
-    return float(part.values[order][enough])
+    return float(part.array[order][enough])

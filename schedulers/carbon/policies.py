@@ -11,7 +11,8 @@ import numpy as np
 
 from batwatt.checks import time_zone
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.signal import SignalIntegral, parse_date_s
+from batwatt.model.series import Series
+from batwatt.model.signal import parse_date_s
 from batwatt.model.work import Array, Steps, constant
 from batwatt.schedulers.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import (
@@ -87,7 +88,7 @@ def _kind(constraint: str) -> str:
 
 def start_window(
     job: ShiftJob,
-    integral: SignalIntegral,
+    integral: Series,
     wait_h: Sequence[float],
     deadline_h: float | None,
     constraint: str | None,
@@ -113,7 +114,7 @@ def by_deadline(job: ShiftJob, deadline_h: float) -> StartWindow:
     return StartWindow(job.arrival_s, max(wait_s, 0.0))
 
 
-def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, clock: str = "UTC") -> StartWindow:
+def by_constraint(job: ShiftJob, constraint: str, integral: Series, clock: str = "UTC") -> StartWindow:
     """Return the window until people can tell the difference (Let's Wait Awhile), by the local clock `clock`.
 
     W = target - (arrival + length), where the target follows from when the job would finish if it started at once.
@@ -179,7 +180,7 @@ class PolicyInputs:
     slot_s: float | None = None
 
 
-Choose = Callable[[ShiftJob, StartWindow, SignalIntegral, PolicyInputs], tuple[Interval, ...]]
+Choose = Callable[[ShiftJob, StartWindow, Series, PolicyInputs], tuple[Interval, ...]]
 
 
 @dataclass(frozen=True)
@@ -239,29 +240,27 @@ def _after(window: StartWindow, pieces: list[Interval]) -> tuple[Interval, ...]:
 
 
 @carbon_policy("immediate")
-def immediate(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
-) -> tuple[Interval, ...]:
+def immediate(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start on arrival: s = n."""
     return _run(job, window.arrival_s)
 
 
 @carbon_policy("latest")
-def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def latest(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start as late as allowed: s = n + W."""
     return _run(job, window.latest_s)
 
 
 @carbon_policy("lowest")
-def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def lowest(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
     part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     reached = part.edges_s[:-1] <= window.wait_s
-    return _run(job, window.arrival_s + float(part.edges_s[np.argmin(part.values[reached])]))
+    return _run(job, window.arrival_s + float(part.edges_s[np.argmin(part.array[reached])]))
 
 
 @carbon_policy("oracle")
-def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def oracle(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
 
     C is linear between the starts at which an edge of p meets an edge of c, so that only those, n and n + W matter.
@@ -271,7 +270,7 @@ def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs:
 
 
 @carbon_policy("waiting")
-def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def waiting(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
 
     e is the mean length of the job's class, at constant power (GAIA's lowest window); s in [n, n + W].
@@ -280,9 +279,7 @@ def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs
 
 
 @carbon_policy("cst-oracle")
-def cst_oracle(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
-) -> tuple[Interval, ...]:
+def cst_oracle(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
 
     Between two meetings of edges C is linear, so that the ratio is monotone, and only the meetings, 0 and W matter.
@@ -291,17 +288,13 @@ def cst_oracle(
 
 
 @carbon_policy("cst-average")
-def cst_average(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
-) -> tuple[Interval, ...]:
+def cst_average(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
     return _most_per_time(job, window, integral, inputs, _usual(job, inputs))
 
 
 @carbon_policy("suspend-resume", interrupting=True)
-def suspend_resume(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
-) -> tuple[Interval, ...]:
+def suspend_resume(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
 
     Steps of the signal are taken by (c, begin) until they last l; of the last the first part. With start-ups the job
@@ -310,7 +303,7 @@ def suspend_resume(
     part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
     pieces: list[Interval] = []
     left_s = job.length_s
-    for index in np.argsort(part.values, kind="stable"):
+    for index in np.argsort(part.array, kind="stable"):
         begin, end = part.edges_s[index : index + 2].tolist()
         taken_s = min(left_s, end - begin)
         if taken_s > PRECISION_S:
@@ -321,14 +314,14 @@ def suspend_resume(
 
 @carbon_policy("suspend-resume-threshold", interrupting=True)
 def suspend_resume_threshold(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Run whenever c(t) < q, the 0.3-quantile of the day from n, or once W has been waited in all; knows no start-up.
 
     q = the least value v such that c <= v for 30 % of [n, n + 24 h[, which ends where the signal ends.
     """
     begin = window.arrival_s
-    bound = quantile_in_time(integral, begin, min(begin + DAY_S, integral.end_s), QUANTILE)
+    bound = quantile_in_time(integral, begin, min(begin + DAY_S, integral.until_s), QUANTILE)
     part = ahead(integral, begin, window.deadline_s(job), job.id)
     pieces: list[Interval] = []
     left_s, patience_s = job.length_s, window.wait_s
@@ -343,9 +336,7 @@ def suspend_resume_threshold(
 
 
 @carbon_policy("wait-awhile")
-def wait_awhile(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
-) -> tuple[Interval, ...]:
+def wait_awhile(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
 
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
@@ -360,7 +351,7 @@ def wait_awhile(
 
 @carbon_policy("wait-awhile-interrupting", interrupting=True)
 def wait_awhile_interrupting(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Run in the D cheapest steps of [n, n + l + W[, by (mean of c, begin); knows no start-up.
 
@@ -381,9 +372,7 @@ def wait_awhile_interrupting(
 
 
 @carbon_policy("phase-aware", interrupting=True, exact=True)
-def phase_aware(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
-) -> tuple[Interval, ...]:
+def phase_aware(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
     Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
@@ -399,7 +388,7 @@ def phase_aware(
 
 @carbon_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
 def phase_aware_checkpoints(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs
+    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Exact optimum where jobs can be suspended at the ends of their checkpoint phases only (dynamic programming).
 
@@ -411,7 +400,7 @@ def phase_aware_checkpoints(
 
 
 def _optimum(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs, checkpoints: bool
+    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs, checkpoints: bool
 ) -> tuple[Interval, ...]:
     return plan(
         job.model,
@@ -429,7 +418,7 @@ def _usual(job: ShiftJob, inputs: PolicyInputs) -> Steps:
 
 
 def _least(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs, steps: Steps
 ) -> tuple[Interval, ...]:
     part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     starts = candidates(steps, part, window.wait_s)
@@ -437,7 +426,7 @@ def _least(
 
 
 def _most_per_time(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, inputs: PolicyInputs, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs, steps: Steps
 ) -> tuple[Interval, ...]:
     part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     starts = candidates(steps, part, window.wait_s)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.model.series import Series, combined
-from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import Array
 from batwatt.schedulers.carbon.execution import Execution, Segment, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import MOST_SLOTS, NOISE, check_slots, first_least
@@ -295,7 +294,7 @@ class SharedCluster:
        found nothing that is one uninterrupted run from the arrival on.
     """
 
-    def __init__(self, integral: SignalIntegral, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
+    def __init__(self, integral: Series, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
         self.integral, self.calendar, self.policy = integral, calendar, policy
 
     def place(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution | None:

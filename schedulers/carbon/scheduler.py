@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right, insort
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
@@ -15,7 +14,7 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral, factor_to
+from batwatt.model.signal import factor_to
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.protocol.job_fields import NotForPhasesError
 from batwatt.schedulers.carbon.cluster import CarbonCluster, CarbonJob, CarbonState, PhaseCluster
@@ -41,8 +40,8 @@ from batwatt.units import HOUR_S, LAG_S
 class CarbonOptions(SchedulerOptions):
     """Options of the scheduler `carbon` (docs/explanation/carbon-engine.md)."""
 
-    signal: SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
-    price: SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
+    signal: Series | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: Series | None = Field(None, description="CSV file of the price of a kWh")
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt policies`")
@@ -123,7 +122,7 @@ class Carbon(Scheduler[CarbonOptions]):
         self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(settings.policy))
         self._hosts_changed = bool(self.transitions.out)
 
-    def _signal(self) -> SignalIntegral:
+    def _signal(self) -> Series:
         """Return the signal of plans: carbon, price, or both by their weights. Raises InputError."""
         settings = self.settings
         if settings.shift is not None:
@@ -134,13 +133,13 @@ class Carbon(Scheduler[CarbonOptions]):
         carbon = self._converted("signal", settings.signal)
         return weighed(carbon, price, settings.carbon_weight, settings.price_weight)
 
-    def _converted(self, name: str, signal: SignalIntegral | None) -> SignalIntegral:
+    def _converted(self, name: str, signal: Series | None) -> Series:
         if signal is None:
             hint = "give a signal: --carbon FILE or --price FILE"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
         wanted = "price" if name == "price" else "carbon"
-        factor, unit = factor_to(wanted, signal.unit, float(signal.values.max()), f"option {name!r}")
-        return signal if factor == 1.0 else replace(signal, values=signal.values * factor, unit=unit)
+        factor, unit = factor_to(wanted, signal.unit, max(signal.values), f"option {name!r}")
+        return signal if factor == 1.0 else signal.with_array(signal.array * factor, unit)
 
     def forecasts(self) -> SignalForecast:
         """Return the forecasts of the signal for plans. Raises InputError."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.model.work import ShiftJob, constant, run_times_s
 from batwatt.model.workload import Workload
 from batwatt.schedulers.carbon.forecast import SignalForecast
@@ -49,7 +49,7 @@ def shift_of(choice: Any) -> Shift:
 
 
 def held_until(
-    choice: Any, workload: Workload, signal: SignalIntegral, speed_flops: float, run_times: RunTimes | None = None
+    choice: Any, workload: Workload, signal: Series, speed_flops: float, run_times: RunTimes | None = None
 ) -> dict[str, float]:
     """Return job id -> time in s until which it is held; lengths of flops at `speed_flops`. Raises InputError.
 
@@ -80,7 +80,7 @@ def held_until(
         short = is_short(alone)
         total, count = sums[short] = sums[short][0] + length_s, sums[short][1] + 1
         window = by_class(alone, shift.wait_h)
-        if window.latest_s + max(length_s, total / count) > signal.end_s:
+        if window.latest_s + max(length_s, total / count) > signal.until_s:
             continue
         begins_s[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), PolicyInputs(total / count))[0][
             0

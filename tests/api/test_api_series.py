@@ -11,7 +11,7 @@ import pytest
 import batwatt as bw
 from batwatt.api.series import signal_or
 from batwatt.errors import InputError
-from batwatt.inputs.series.on_clock import on_clock, series_on_clock
+from batwatt.inputs.series.on_clock import on_clock
 from batwatt.model.signal import Clock, parse_date_s
 
 DATES = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
@@ -103,7 +103,7 @@ def test_a_number_is_a_constant(load, files):
 
 def test_signals_are_read_as_the_command_line_reads_them(load, files):
     price = bw.read_signal("p.csv,from=2024-07-01T06:00,days=1,period=7200,unit=EUR/MWh,repeat=yes")
-    assert price.values[:2] == pytest.approx([0.07, 0.055]) and price.repeat and price.edges_s[-1] == 86_400.0
+    assert price.values[:2] == pytest.approx([0.07, 0.055]) and price.loop == 0 and price.edges_s[-1] == 86_400.0
     day = bw.read_signal("p.csv,days=0.125,repeat=yes")
     assert metrics(load, price=day)["cost"] == metrics(load, price="p.csv,days=0.125,repeat=yes")["cost"] is not None
     sun = bw.read_signal("power:sun.csv,scale=2 + constant:500")
@@ -152,11 +152,14 @@ def test_a_signal_repeats_from_its_row_loop_on():
     assert carbon_g(prefix) == pytest.approx(1500.0)
     # the last row comes again for ever
     assert carbon_g(bw.Series((0, 3600), (900, 100), loop=1, period_s=3600)) == pytest.approx(1300.0)
+    # by default a signal ends after its last row, as long as the one before: 2 of 5 hours are known
+    assert carbon_g(bw.Series((0, 3600), (900, 100))) is None
+    assert carbon_g(bw.Series((0, 10800), (900, 100))) == pytest.approx(2900.0)
     sums = prefix, bw.Series((0, 10800), (1, 3), loop=0, period_s=21600)
     one, other = (signal_or("carbon", series) for series in sums)
     both = one.plus(other, 1.0, 1.0)
     hours = np.arange(40.0) * 3600.0
-    assert both.at(hours).tolist() == [sums[0].at(at_s) + sums[1].at(at_s) for at_s in hours]
+    assert both.values_at(hours).tolist() == [sums[0].at(at_s) + sums[1].at(at_s) for at_s in hours]
 
 
 DATED = {"begin": "2024-07-01T00:00Z"}
@@ -174,7 +177,7 @@ DATED = {"begin": "2024-07-01T00:00Z"}
 def test_series_by_date_move_to_the_clock_of_a_run(series, moved_h):
     begin_s = parse_date_s(series.begin) + 3600.0 * moved_h
     clock = Clock(begin_s, last_s=36000.0, end_s=72000.0)
-    moved, signal = series_on_clock(series, clock), on_clock(signal_or("carbon", series), clock)
+    moved, signal = on_clock(series, clock), on_clock(signal_or("carbon", series), clock)
     for half_hour in range(40 if series.repeats else 2):
         at_s = 1800.0 * half_hour + 1.0
         assert moved.at(at_s) == series.at(at_s + 3600.0 * moved_h) == signal.at(at_s)

@@ -25,7 +25,6 @@ from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import constant
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.events import batsim5_events, parse_events
@@ -187,7 +186,7 @@ def test_carbon(tmp_path, drawn, hourly):
     ]
     owner, data = phase_workload(jobs, 3)
     # all times of its plans are whole seconds
-    signal = SignalIntegral.regular(hourly * 4)
+    signal = Series.regular(hourly * 4)
     options = {"signal": signal, "policy": "phase-aware-checkpoints", "deadline_h": 12.0}
     check(lambda: Carbon(options), machines_platform(owner), parse_workload(data, "w0", "test"), tmp_path)
 

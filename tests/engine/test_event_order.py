@@ -14,14 +14,13 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import scheduler_class
 
 FREE = (ev.JobSubmitted, ev.JobCompleted, ev.ResourceStateChanged, ev.RequestedCall)
 """Events that may come in any order; others follow what they are about, and kills the order that asked for them."""
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
-CARBON = {"signal": SignalIntegral.regular(HOURS * 60), "wait_h": [2]}
+CARBON = {"signal": Series.regular(HOURS * 60), "wait_h": [2]}
 SCHEDULERS = {
     "carbon": CARBON | {"policy": "oracle"},
     "carbon at once": CARBON | {"policy": "immediate"},

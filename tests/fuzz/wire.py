@@ -26,7 +26,6 @@ from batwatt.errors import PeerError
 from batwatt.inputs.platforms.platform_xml import read_platform, read_platform5
 from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import attribute_errors, make_scheduler
@@ -46,7 +45,7 @@ SCHEDULERS: list[tuple[str, dict[str, Any]]] = [
     ("varcap", {"capacity": CAPACITY}),
     ("riskaware", {"capacity": CAPACITY}),
     ("checkpoint", {"capacity": CAPACITY, "checkpoint_s": 5.0}),
-    ("carbon", {"signal": SignalIntegral.regular([1.0, 2.0] * 48), "policy": "oracle"}),
+    ("carbon", {"signal": Series.regular([1.0, 2.0] * 48), "policy": "oracle"}),
     ("replay", {}),
 ]
 

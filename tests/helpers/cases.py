@@ -12,7 +12,6 @@ from laws import COMPLETED, Case, Job, Observed, Victim
 
 from batwatt.model.platform import Host, MachineSpec, Platform, PState, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower
@@ -31,7 +30,7 @@ from batwatt.scheduling.registry import names
 
 MACHINES, CORES, MEMORY = 4, 3, 8.0
 SERVERS = machine(3, 2)
-SIGNAL = SignalIntegral.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 40)
+SIGNAL = Series.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 40)
 UNLIKE = Platform(
     tuple(
         Host(i, f"h{i}", (PState(10.0, 20.0, 25.0, watts),), has_power=True)

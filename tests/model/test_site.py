@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.model.platform import MachinePower, MachineSpec, least_of, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.platform import MachinePower, MachineSpec, machines_platform
+from batwatt.model.series import Series, least_of
 
 
 def test_the_papers_machines():

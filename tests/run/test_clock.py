@@ -101,7 +101,7 @@ def test_everything_has_one_clock():
     assert at(inputs.envelope, 0, 1440, 5040) == [1000 + 21 + 2200, 1000 + 22 + 2200, 1000 + 23 + 2300]
     assert at(inputs.capacity, 0, 1440, 5040 + 3600) == [20, 0, 20]
     for signal in (inputs.carbon, inputs.price):
-        assert signal.at([0, 1439, 1440]).tolist() == [21, 21, 22] and signal.begin == BEGIN
+        assert signal.values_at([0, 1439, 1440]).tolist() == [21, 21, 22] and signal.begin == BEGIN
     # until midnight of the third day, and six hours more
     assert inputs.carbon.end_s == (50 * 60 + 24) * 60 and inputs.price.end_s == inputs.carbon.end_s + 6 * 3600
 
@@ -163,7 +163,7 @@ def test_envelopes_of_other_dates(caplog, text, values, said):
 def test_signals_of_other_dates(caplog):
     """One that repeats keeps the hour of the day; one that does not is from 0 s on."""
     repeated = inputs_of("night.sacct", carbon="june-carbon.csv,repeat=yes").carbon
-    assert repeated.at([0, 1440, WEEK_S]).tolist() == [21, 22, 21]
+    assert repeated.values_at([0, 1440, WEEK_S]).tolist() == [21, 22, 21]
     part = inputs_of("night.sacct", carbon="carbon.csv,days=1").carbon
     assert (part.at(0), part.end_s) == (21, 86400)
     caplog.clear()
@@ -176,7 +176,7 @@ def test_signals_of_other_dates(caplog):
 
 def test_the_latest_first_row(caplog):
     inputs = inputs_of("plain.json", carbon="carbon.csv", price="price.csv")
-    assert inputs.carbon.at([0, 3600]).tolist() == inputs.price.at([0, 3600]).tolist() == [6, 7]
+    assert inputs.carbon.values_at([0, 3600]).tolist() == inputs.price.values_at([0, 3600]).tolist() == [6, 7]
     line = "0 s is 2024-09-03T06:00Z, the first row of price.csv; without dates, from 0 s on: plain.json"
     assert caplog.messages == [line]
     # unless a series is given from a date on, also as an object
@@ -211,7 +211,7 @@ def test_signals_and_jobs_as_objects():
     assert jobs.begin == BEGIN
     signal = bw.read_signal("carbon.csv")
     inputs = simulated(jobs, carbon=signal, price="price.csv")
-    assert inputs.carbon.at([0, 1440]).tolist() == inputs.price.at([0, 1440]).tolist() == [21, 22]
+    assert inputs.carbon.values_at([0, 1440]).tolist() == inputs.price.values_at([0, 1440]).tolist() == [21, 22]
     with pytest.raises(InputError, match="its rows go from 2024-06-03T00:00Z"):
         bw.simulate(bw.Platform.machines(2), jobs, carbon=bw.read_signal("june-carbon.csv"))
     with pytest.raises(InputError, match=f"begin: is 2024-09-03T00:00Z, but 0 s of night.sacct is {BEGIN}"):

@@ -15,7 +15,6 @@ from batwatt.engine.core import Engine
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.platform import Host, MachineSpec, Platform, PState, Sleep, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import ShiftJob, constant
 from batwatt.protocol.events import parse_events
 from batwatt.protocol.workload4 import parse_workload
@@ -41,7 +40,7 @@ CAPACITY = {"capacity": Series((0.0, 100.0, 200.0), (3.0, 1.0, 3.0)), "platform"
 """Machines 1 and 2 are switched off at 100 s, and on at 200 s."""
 CAPPED = {"platform": SERVERS, "envelope": envelope(110.0, 600.0, step=150.0)}
 """One server is on up to 150 s, all three from then on."""
-SIGNAL = SignalIntegral.regular([1.0] * 48)
+SIGNAL = Series.regular([1.0] * 48)
 PLAN = SchedulePlan(
     states=(PlannedState(time_s=0.0, pstate=3, hosts="0"), PlannedState(time_s=150.0, pstate=0, hosts="0")),
     jobs=(
@@ -249,7 +248,7 @@ def test_a_start_of_carbon_that_waits_for_hosts_delays_no_other():
 
     The hours cost 5, 1, 9 and 2: c, which arrives in the third, starts in the fourth, while b waits.
     """
-    signal = SignalIntegral.regular([5.0, 1.0, 9.0, 2.0, *[9.0] * 44])
+    signal = Series.regular([5.0, 1.0, 9.0, 2.0, *[9.0] * 44])
     rows = [("b", 0.0, 600.0, 2), ("a", 4200.0, 9000.0, 1), ("c", 7300.0, 600.0, 1)]
     owner, data = phase_workload([ShiftJob(*row[:2], constant(row[2], 60.0), row[3]) for row in rows], 2)
     workload, events = parse_workload(data, "w0", "test"), parse_events(away(0, 10, 5000), "events")

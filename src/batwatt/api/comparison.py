@@ -52,7 +52,8 @@ from batwatt.inputs.load import Needs, load
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import workload as workloads
-from batwatt.model.platform import MachinePower, Platform, least_of
+from batwatt.model.platform import MachinePower, Platform
+from batwatt.model.series import least_of
 from batwatt.model.signal import Window
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.run.find_scheduler import load_plugins

@@ -47,7 +47,6 @@ from batwatt.units import REFERENCE_SPEED
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.model.signal import SignalIntegral
 
 PathLike = str | Path
 WindowLike = tuple[float, float]
@@ -306,7 +305,7 @@ def read_series(path: PathLike) -> Series:
 
 
 @checked(path=path_or, wanted=optional(one_of(("carbon", "price", "power"))))
-def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
+def read_signal(path: PathLike, wanted: str | None = None) -> Series:
     """Read a signal (carbon, price, power) from a text or a file, as of `--carbon`, `--price` and `--envelope`.
 
     Values become g/kWh, money per kWh or W by the unit that the file states, or the key `unit`, and the signal has that
@@ -327,20 +326,21 @@ def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
     from batwatt.inputs.series.envelope_spec import parse_envelope
     from batwatt.inputs.series.on_clock import common_date
     from batwatt.inputs.series.signal_spec import parse_signal
-    from batwatt.model.signal import SignalIntegral
 
     described = str(path)
     envelope = parse_envelope(described)
     if envelope is None:
         spec = parse_signal(None, described)
-        return replace(spec, file=replace(spec.file, wanted=cast(Any, wanted))).read() if wanted else spec.read()
+        spec = replace(spec, file=replace(spec.file, wanted=cast(Any, wanted))) if wanted else spec
+        signal: Series = _of(Series, spec.read())
+        return signal
     if wanted is not None:
         raise InputError("wanted", f"is for files, not for {described!r}", "leave it out")
     end_s = envelope.length_s()
     if end_s is None or any(file.repeats for file in envelope.on(None).signal_files()):
         raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
     date = common_date(envelope.signal_files())
+    rows = envelope.series(end_s).upto(end_s)
     begin = "" if date is None else date_text(date[0])
-    return SignalIntegral.of(
-        replace(envelope.series(end_s).upto(end_s), begin=begin, told="text", loop=None, period_s=end_s)
-    )
+    read: Series = _of(Series, replace(rows, begin=begin, told="text", loop=None, period_s=end_s))
+    return read

@@ -30,7 +30,7 @@ from batwatt.inputs.series.signal_spec import SignalKind, parse_signal
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
-    from batwatt.model.signal import SignalIntegral
+    from batwatt.model.series import Series
     from batwatt.schedulers.checkpoint.sequence import Method
 
 
@@ -157,9 +157,9 @@ def optimum(
     return result
 
 
-def _integral(kind: SignalKind, name: str, value: SeriesLike) -> SignalIntegral:
+def _integral(kind: SignalKind, name: str, value: SeriesLike) -> Series:
     signal = signal_or(kind, value, name)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")
-    integral: SignalIntegral = parse_signal(kind, signal).read() if isinstance(signal, str) else signal
+    integral: Series = parse_signal(kind, signal).read() if isinstance(signal, str) else signal
     return integral

@@ -12,7 +12,7 @@ import numpy as np
 from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
 from batwatt.model.series import DEFAULT_STEP_S, LARGEST, MACHINES, Series
-from batwatt.model.signal import UNSTATED, SignalIntegral, date_text, factor_to, unit_in
+from batwatt.model.signal import UNSTATED, date_text, factor_to, unit_in
 from batwatt.model.work import Array
 from batwatt.units import SINCE_1970_S
 
@@ -28,11 +28,11 @@ def signal_or(kind: Any, value: Any, name: str = "") -> Any:
     name = name or kind
     if value is None or isinstance(value, str | Path):
         return None if value is None else str(value)
-    signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
+    signal = _signal_of(name, value)
     if signal is None:
         raise wrong(name, "a file or a signal", value, "see help(batwatt.read_signal)")
-    factor, unit = factor_to(kind, signal.unit, float(np.max(signal.values)), name)
-    return signal if factor == 1.0 else replace(signal, values=signal.values * factor, unit=unit)
+    factor, unit = factor_to(kind, signal.unit, max(signal.values), name)
+    return signal if factor == 1.0 else signal.with_array(signal.array * factor, unit)
 
 
 def envelope_or(value: Any) -> Any:
@@ -60,9 +60,9 @@ def _series_or(name: str, value: Any) -> str | Path | Series | None:
         return value
     if (number := _number(name, value)) is not None:
         return Series((0.0,), (number,), name, f"constant {number:g}")
-    signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
+    signal = _signal_of(name, value)
     path: Path | None = path_or(name, value, Series) if signal is None else None
-    return path if signal is None else signal.series
+    return path if signal is None else signal
 
 
 def _number(name: str, value: Any) -> float | None:
@@ -71,7 +71,7 @@ def _number(name: str, value: Any) -> float | None:
     return real(name, value, -math.inf) if number else None
 
 
-def _signal_of(name: str, value: Any) -> SignalIntegral | None:
+def _signal_of(name: str, value: Any) -> Series | None:
     """Return a series of ours or of pandas (times are dates, or s) as a signal, else None. Raises InputError.
 
     The signal ends after its last row, which holds as long as the one before, or repeats from the row `loop` >= 0 of a
@@ -79,10 +79,11 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
     have a unit. A number is a constant.
     """
     if (number := _number(name, value)) is not None:
-        return SignalIntegral(np.array((0.0, LARGEST)), np.array((number,)), source=f"constant {number:g}")
+        return Series((0.0,), (number,), source=f"constant {number:g}", loop=None, period_s=LARGEST)
     if isinstance(value, Series):
         _check_begin(name, value.times_s[0])
-        return SignalIntegral.of(value, repeat=value.loop not in (None, -1))
+        rows = replace(value.since(0.0), begin=value.begin, told=value.told) if value.times_s[0] else value
+        return rows.lasting(False) if rows.loop == -1 else rows
     if type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
         times, values, begin = _parts_of_pandas(name, value)
         _check_begin(name, times[0])
@@ -90,7 +91,7 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
         last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
         edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
         source = f"the series of {name}" if value.name is None else f"the series {value.name!r}"
-        return SignalIntegral(edges, values, begin, source, "" if stated is None else stated.text)
+        return Series.of_edges(edges, values, source, "" if stated is None else stated.text, begin)
     return None
 
 

@@ -44,11 +44,11 @@ from batwatt.run.spec import RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.model.signal import SignalIntegral
+    from batwatt.model.series import Series
 
 PlatformLike = PathLike | platforms.Platform | MachineSpec
 WorkloadLike = Union[PathLike, workloads.Workload, "pd.DataFrame"]
-SeriesLike = Union[PathLike, float, Series, "SignalIntegral", "pd.Series[Any]"]
+SeriesLike = Union[PathLike, float, Series, "pd.Series[Any]"]
 
 
 def _scheduler(name: str, value: Any) -> Any:

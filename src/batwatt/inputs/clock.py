@@ -13,12 +13,12 @@ from batwatt.inputs.series.on_clock import common_date
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.series import Series
-from batwatt.model.signal import Clock, SignalIntegral, date_text, parse_date_s
+from batwatt.model.signal import Clock, date_text, parse_date_s
 from batwatt.model.workload import Delay, JobSpec, Workload
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 _log = logging.getLogger(__name__)
-SeriesInput = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Series | SignalIntegral | None
+SeriesInput = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Series | None
 
 
 def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[SeriesInput]) -> Clock | None:
@@ -57,11 +57,11 @@ def tell(clock: Clock | None) -> None:
 
 
 def _date_of(series: Iterable[SeriesInput]) -> tuple[float, str] | None:
-    dated: list[SignalFile | SignalIntegral | Series] = []
+    dated: list[SignalFile | Series] = []
     for one in series:
         if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec):
             dated += one.signal_files()
-        elif isinstance(one, SignalIntegral | Series):
+        elif isinstance(one, Series):
             dated.append(one)
     return common_date(dated)
 
@@ -70,7 +70,7 @@ def _undated(one: SeriesInput) -> str | None:
     """Return the parts of a series without a date, as text, or None."""
     if isinstance(one, Path):
         return str(one)
-    if isinstance(one, Series | SignalIntegral):
+    if isinstance(one, Series):
         return None if one.begin or len(one.values) == 1 else one.source
     if one is None:
         return None

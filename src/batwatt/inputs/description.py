@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from batwatt.inputs.traces.jobs_csv import TimeUnit
     from batwatt.model.platform import MachineSpec, Platform
     from batwatt.model.series import Series
-    from batwatt.model.signal import SignalIntegral, Window
+    from batwatt.model.signal import Window
     from batwatt.model.workload import Workload
 
 
@@ -99,12 +99,10 @@ class Inputs:
         "(docs/reference/signals.md).",
         default=None,
     )
-    carbon: SignalSpec | SignalIntegral | None = _input(
+    carbon: SignalSpec | Series | None = _input(
         "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
     )
-    price: SignalSpec | SignalIntegral | None = _input(
-        "Price of energy per kWh (or EUR/MWh), like carbon.", default=None
-    )
+    price: SignalSpec | Series | None = _input("Price of energy per kWh (or EUR/MWh), like carbon.", default=None)
     events: Path | None = _input("Batsim external events, one JSON object per line.", default=None)
     long_s: float = _input("Length in s above which jobs are long, also in figures by class.", default=LONG_S)
     delays_to_flops: bool | Literal["nominal"] | None = _input(

@@ -21,7 +21,7 @@ from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.on_clock import on_clock, series_on_clock
+from batwatt.inputs.series.on_clock import on_clock
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.inputs.traces.convert import SUFFIXES, read_trace
@@ -32,7 +32,7 @@ from batwatt.inputs.traces.window import window_workload
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machine_of
 from batwatt.model.series import Series, checked_capacity
-from batwatt.model.signal import Clock, SignalIntegral, Window
+from batwatt.model.signal import Clock, Window
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.protocol.events import TimedEvent
@@ -114,8 +114,8 @@ class RunInputs:
     cores: int
     work_flops: float | None = None
     simulated: tuple[Workload, ...] = ()
-    carbon: SignalIntegral | None = None
-    price: SignalIntegral | None = None
+    carbon: Series | None = None
+    price: Series | None = None
     events: tuple[TimedEvent, ...] = ()
     clock: Clock | None = None
     """The clock with the date of 0 s; None if no input states it."""
@@ -123,7 +123,7 @@ class RunInputs:
     """Ends in s of the parts of the envelope and of the capacity that end, by their sources."""
 
     @property
-    def signals(self) -> dict[str, SignalIntegral]:
+    def signals(self) -> dict[str, Series]:
         """The signals by the figures that use them."""
         signals = {"carbon_g": self.carbon, "cost": self.price}
         return {name: signal for name, signal in signals.items() if signal is not None}
@@ -272,7 +272,7 @@ def capacity_of(
 ) -> Series:
     """Read or generate the machines alive out of `machines`. Raises InputError."""
     if isinstance(capacity, Series):
-        return checked_capacity(series_on_clock(capacity, clock), machines, "capacity")
+        return checked_capacity(on_clock(capacity, clock), machines, "capacity")
     if isinstance(capacity, CapacitySpec):
         return capacity.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(capacity, machines)
@@ -286,7 +286,7 @@ def envelope_of(
 ) -> Series:
     """Read or generate the power cap in W. Raises InputError."""
     if isinstance(envelope, Series):
-        return series_on_clock(envelope, clock)
+        return on_clock(envelope, clock)
     if isinstance(envelope, EnvelopeSpec):
         return envelope.on(clock).series(
             2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None
@@ -295,11 +295,11 @@ def envelope_of(
 
 
 def signal_of(
-    signal: SignalSpec | SignalIntegral | None, last_submission_s: float, clock: Clock | None = None
-) -> SignalIntegral | None:
+    signal: SignalSpec | Series | None, last_submission_s: float, clock: Clock | None = None
+) -> Series | None:
     """Read a carbon or price signal. Raises InputError if it ends before the last submission."""
     integral = signal.on(clock).read() if isinstance(signal, SignalSpec) else signal and on_clock(signal, clock)
-    if integral is not None and not integral.end_s > last_submission_s:
+    if integral is not None and not integral.until_s > last_submission_s:
         problem = f"the signal ends at {integral.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
         raise InputError(integral.source, problem, "take a longer one, or repeat it: FILE,repeat=yes or loop=0")
     return integral

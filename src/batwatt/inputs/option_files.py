@@ -14,7 +14,7 @@ from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.traces.reference import read_reference
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
-from batwatt.model.signal import Clock, SignalIntegral
+from batwatt.model.signal import Clock
 from batwatt.model.work import Reference
 
 READERS: Mapping[str, tuple[type[Any], Callable[[str | Path], Any]]] = {
@@ -28,7 +28,7 @@ SIGNALS: Mapping[str, Wanted] = {"signal": "carbon", "price": "price"}
 """Option -> quantity of the signal in its file."""
 
 
-def read_signal_option(name: str, path: str | Path, begin: str | None, clock: Clock | None) -> SignalIntegral:
+def read_signal_option(name: str, path: str | Path, begin: str | None, clock: Clock | None) -> Series:
     """Return the signal of an option on the clock of the run, else from `begin` (a date) on. Raises InputError."""
     file = SignalFile(Path(path), begin=None if clock else begin, wanted=SIGNALS[name], run_clock=clock)
-    return SignalIntegral.of(read_on_clock(file))
+    return read_on_clock(file)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.model.series import MAX_STEPS, Series
-from batwatt.model.signal import held
 from batwatt.units import HOUR_S
 
 STATE_OF_CHARGE = "state_of_charge"
@@ -125,7 +124,7 @@ def greedy(supply: Series, demand: Series, battery: Battery, end_s: float, step_
     Power that the battery does not take stays in the envelope, which is then above the demand. Raises InputError.
     """
     edges = _edges((supply, demand), end_s, step_s)
-    return _dispatched(battery, edges, held(supply, edges[:-1]), held(demand, edges[:-1]))
+    return _dispatched(battery, edges, supply.values_at(edges[:-1]), demand.values_at(edges[:-1]))
 
 
 def smoothing(supply: Series, window_s: float, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
@@ -137,7 +136,7 @@ def smoothing(supply: Series, window_s: float, battery: Battery, end_s: float, s
     if not 0.0 < window_s < math.inf:
         raise InputError(_WHERE, f"window_s must be a finite number > 0 s, got {window_s!r}", "correct it")
     edges = _edges((supply,), end_s, step_s)
-    supply_w = held(supply, edges[:-1])
+    supply_w = supply.values_at(edges[:-1])
     reached = np.concatenate([(0.0,), np.cumsum(np.diff(edges) * supply_w)])
     begins = np.maximum(edges[1:] - window_s, 0.0)
     mean_w = (reached[1:] - np.interp(begins, edges, reached)) / (edges[1:] - begins)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.model.series import MACHINES, Series, combined
 from batwatt.units import REFERENCE_SPEED, number_text, speed_flops, speed_text
+
+if TYPE_CHECKING:
+    from batwatt.model.series import Series
 
 MACHINE = "machine"
 """Name of the host property with the machine of a core."""
@@ -379,6 +381,9 @@ class MachinePower:
 
     def fed_by(self, envelope: Series) -> Series:
         """Return the number of machines that an envelope in W feeds, as a series."""
+        # imported here, as numpy loads slowly
+        from batwatt.model.series import MACHINES
+
         each, least = self.full_w - self.off_w, self.machines * self.off_w
         values = []
         for power_w in envelope.values:
@@ -393,11 +398,6 @@ class MachinePower:
 
     def __str__(self) -> str:
         return f"{self.machines} machines of {self.full_w:g} W (off: {self.off_w:g} W)"
-
-
-def least_of(one: Series, other: Series) -> Series:
-    """Return the smaller of two series at any time. Raises InputError."""
-    return replace(combined((one, other), min), source=f"least of {one.source} and {other.source}")
 
 
 def _off_w(host: Host) -> float:

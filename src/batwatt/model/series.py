@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
-from batwatt.units import REPORTED_S
+from batwatt.model.work import Array, Steps
+from batwatt.units import HOUR_S, J_PER_KWH, REPORTED_S
 
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
@@ -221,6 +222,133 @@ class Series:
         """Return the series beginning again at its end, for ever, or ending there."""
         return replace(self, loop=0 if repeat else None, period_s=self.end_s - self.times_s[0])
 
+    # integrals ----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def regular(cls, values: Sequence[float], step_s: float = HOUR_S) -> Series:
+        """Return the series of values that hold `step_s` s each from 0 s on, and ends then."""
+        edges_s: Array = np.arange(len(values) + 1, dtype=np.float64) * step_s
+        return cls.of_edges(edges_s, np.array(values, dtype=np.float64))
+
+    @staticmethod
+    def of_edges(
+        edges_s: Array, values: Array, source: str = "<memory>", unit: str = "", begin: str = "", told: DateSource = ""
+    ) -> Series:
+        """Return the series of `values[i]` in [`edges_s[i]`, `edges_s[i + 1]`[, which ends at the last edge."""
+        times_s, period_s = tuple(edges_s[:-1].tolist()), float(edges_s[-1] - edges_s[0])
+        series = Series(times_s, tuple(values.tolist()), "value", source, unit, begin, told, None, period_s)
+        series.__dict__.update(edges_s=edges_s, array=values)
+        return series
+
+    @cached_property
+    def edges_s(self) -> Array:
+        """Begins of the rows and the end of the last one, in s; shape [rows + 1]."""
+        return np.array((*self.times_s, self.end_s))
+
+    @cached_property
+    def array(self) -> Array:
+        """The values; shape [rows]."""
+        return np.array(self.values, dtype=np.float64)
+
+    def with_array(self, values: Array, unit: str | None = None) -> Series:
+        """Return the series of other values at the same times."""
+        other = replace(self, values=tuple(values.tolist()), unit=self.unit if unit is None else unit)
+        other.__dict__.update(edges_s=self.edges_s, array=values)
+        return other
+
+    @property
+    def until_s(self) -> float:
+        """Time in s from which on the source has no values: infinite if its last value holds, or its rows repeat."""
+        return self.end_s if self.loop is None else math.inf
+
+    @property
+    def currency(self) -> str:
+        """The currency of a price, as in `EUR`; empty if it is not stated, or the series is not a price."""
+        money, _, energy = self.unit.partition("/")
+        return money if energy == "kWh" and money not in ("g", "money") else ""
+
+    def unrolled(self, end_s: float) -> Series:
+        """Return a series without repetition, but as long as `end_s` or longer if it repeats. Raises InputError."""
+        if self.loop is None:
+            return self
+        longer: Series | None = self.__dict__.get("_longer")
+        if longer is None or longer.end_s < end_s:
+            first, period_s = self._loop
+            first_s = self.times_s[first]
+            if first == len(self) - 1:
+                # one row for all of its turns
+                period_s = max(period_s, 2.0 * end_s - first_s)
+            turns = max(1, math.ceil((2.0 * end_s - first_s) / period_s))
+            rows_s = self.edges_s[first:-1]
+            if not turns * len(rows_s) <= MAX_ROWS:
+                problem = f"{turns} repetitions of {len(rows_s)} rows are more than {MAX_ROWS} rows"
+                raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
+            begins_s = np.arange(turns)[:, None] * period_s
+            edges = (self.edges_s[:first], (begins_s + rows_s).ravel(), (first_s + turns * period_s,))
+            values = np.concatenate([self.array[:first], np.tile(self.array[first:], turns)])
+            longer = Series.of_edges(np.concatenate(edges), values, self.source, self.unit, self.begin, self.told)
+            self.__dict__["_longer"] = longer
+        return longer
+
+    @cached_property
+    def _reached(self) -> Array:
+        return np.concatenate([(0.0,), np.cumsum(np.diff(self.edges_s) * self.array)])
+
+    def integral(self, time_s: Array | float) -> Array:
+        """Return the integral from the first time to each time in s, in the unit of the series x s; 0 beyond an end."""
+        times = np.asarray(time_s)
+        plain = self.unrolled(float(times.max(initial=0.0)))
+        integrals: Array = np.interp(times, plain.edges_s, plain._reached)
+        return integrals
+
+    def values_at(self, time_s: Array | float) -> Array:
+        """Return the value at each time in s, in the shape of `time_s`."""
+        times = np.asarray(time_s)
+        plain = self.unrolled(float(times.max(initial=0.0)))
+        index = np.searchsorted(plain.edges_s, times, "right") - 1
+        values: Array = plain.array[np.clip(index, 0, len(plain.values) - 1)]
+        return values
+
+    def edges_in(self, begin_s: float, end_s: float) -> Array:
+        """Return the edges strictly between two times, in s."""
+        plain = self.unrolled(end_s)
+        first, last = np.searchsorted(plain.edges_s, [begin_s, end_s], "right")
+        edges = plain.edges_s[first:last]
+        return edges[edges < end_s]
+
+    def per_watt(self, begin_s: Array | float, end_s: Array | float) -> Array:
+        """Return the emissions in g, or the cost, of 1 W between two times."""
+        return (self.integral(end_s) - self.integral(begin_s)) / J_PER_KWH
+
+    def of_steps(self, begin_s: Array | float, steps: Steps) -> Array:
+        """Return the emissions or costs of power steps on one cpu for each begin in s, in the shape of `begin_s`."""
+        times = np.asarray(begin_s, dtype=np.float64)[..., None] + steps.edges_s
+        return np.diff(self.integral(times), axis=-1) @ steps.watts / J_PER_KWH
+
+    def covers(self, end_s: float, whose: object) -> None:
+        """Raise InputError unless the series reaches `end_s`."""
+        # sums of times have rounding errors
+        if not end_s <= self.until_s + REPORTED_S:
+            problem = f"the signal ends at {self.end_s:g} s, before {end_s:g} s, which {whose} may need"
+            raise InputError(self.source, problem, "take a longer signal, or let jobs wait less")
+
+    def plus(self, other: Series, own: float, others: float) -> Series:
+        """Return `own` x this + `others` x another series, such as carbon and price, over the time that both cover.
+
+        Raises InputError.
+        """
+        end_s, first_s = min(self.until_s, other.until_s), 0.0
+        both = end_s == math.inf
+        if both:
+            common = combined((self, other), sum)
+            end_s, first_s = common.end_s, common.times_s[common.loop or 0]
+        edges = np.unique(np.concatenate([self.unrolled(end_s).edges_s, other.unrolled(end_s).edges_s]))
+        edges = np.append(edges[edges < end_s], end_s)
+        values = own * self.values_at(edges[:-1]) + others * other.values_at(edges[:-1])
+        sums = Series.of_edges(edges, values, self.source, begin=self.begin)
+        first = int(np.searchsorted(edges, first_s))
+        return replace(sums, loop=first, period_s=float(edges[-1] - edges[first])) if both else sums
+
     # values -------------------------------------------------------------------------------------------------------
 
     @property
@@ -328,6 +456,11 @@ def _common_period_s(repeating: Sequence[Series]) -> float:
         problem = f"repeats with another series, every {lengths}, which have no common period of {MAX_ROWS} rows"
         raise InputError(repeating[0].source, problem, "let one period be a multiple of the other: to= or days=")
     return common_s
+
+
+def least_of(one: Series, other: Series) -> Series:
+    """Return the smaller of two series at any time. Raises InputError."""
+    return replace(combined((one, other), min), source=f"least of {one.source} and {other.source}")
 
 
 def least_around(series: Series, before_s: float, after_s: float) -> Series:

@@ -17,7 +17,7 @@ from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.files import read_text, write_json
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral, Window
+from batwatt.model.signal import Window
 from batwatt.model.work import flops_of
 from batwatt.model.workload import LONG_S, Workload
 from batwatt.results.figures import METRICS, Values, rounded
@@ -44,7 +44,7 @@ def measured(
     cores: int = 1,
     window: Window | None = None,
     long_s: float = LONG_S,
-    signals: Mapping[str, SignalIntegral] = MappingProxyType({}),
+    signals: Mapping[str, Series] = MappingProxyType({}),
 ) -> tuple[Values, RunTable | None]:
     """Return the figures of a run, or of files under a prefix, and the table of its rows if it had a capacity.
 
@@ -139,7 +139,7 @@ def _work_fraction(
 
 
 def _energy(
-    data: RunData, envelope: Series | None, end_s: float, signals: Mapping[str, SignalIntegral]
+    data: RunData, envelope: Series | None, end_s: float, signals: Mapping[str, Series]
 ) -> dict[str, float | int | None]:
     """Return the figures of the power over [0, end_s]."""
     trace = power_series(data, end_s)

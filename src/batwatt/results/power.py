@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.results.run_files import FILES, RERUN, RunData, file_of, write_columns
 from batwatt.units import J_PER_KWH, REPORTED_S
 
@@ -211,9 +210,9 @@ def compare(trace: PowerTrace, envelope: Series) -> CappedTrace:
     return CappedTrace(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
 
 
-def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:
+def weighted(trace: PowerTrace, signal: Series) -> float | None:
     """Return the integral of power x signal, in g or money; None, with a warning, if the signal ends before the run."""
-    if not trace.end_s <= signal.end_s + REPORTED_S:
+    if not trace.end_s <= signal.until_s + REPORTED_S:
         text = "%s: ends at %.15g s, the run at %.15g s: its figures stay empty; FILE,repeat=yes or loop=0 repeats it"
         _log.warning(text, signal.source, signal.end_s, trace.end_s)
         return None

@@ -19,7 +19,7 @@ from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.series import Series
-from batwatt.model.signal import Clock, SignalIntegral
+from batwatt.model.signal import Clock
 from batwatt.model.workload import Workload
 from batwatt.results.run_files import digests_of, file_of
 from batwatt.run.spec import RunSpec
@@ -107,24 +107,19 @@ def _option(value: Any) -> Any:
 
 
 def _named(source: Any) -> str:
-    return source.source if isinstance(source, Series | SignalIntegral | Workload | Platform) else str(source)
+    return source.source if isinstance(source, Series | Workload | Platform) else str(source)
 
 
-def _input(source: Path | Platform | Workload | Series | SignalIntegral) -> dict[str, str]:
+def _input(source: Path | Platform | Workload | Series) -> dict[str, str]:
     """Return the digest of an input: a file, or an object that was built of one or in this process."""
     if isinstance(source, Path):
         return {"path": str(source), "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
     if isinstance(source, Workload):
         content = repr([(job.id, job.raw) for job in source.jobs] + [dict(source.raw_profiles)])
-    elif isinstance(source, SignalIntegral):
-        again = (source.again,) if source.repeat else ()
-        content = repr((source.edges_s.tolist(), source.values.tolist(), *again))
+    elif isinstance(source, Series):
+        content = repr((source.times_s, source.values, source.loop, source.period_s))
     else:
-        content = repr(
-            (source.times_s, source.values, source.loop, source.period_s)
-            if isinstance(source, Series)
-            else source.hosts
-        )
+        content = repr(source.hosts)
     return {"object": _named(source), "sha256": hashlib.sha256(content.encode()).hexdigest()}
 
 

@@ -18,8 +18,8 @@ from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.delays_to_flops import has_delay
-from batwatt.model.platform import MachinePower, Platform, least_of
-from batwatt.model.series import Series
+from batwatt.model.platform import MachinePower, Platform
+from batwatt.model.series import Series, least_of
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import ESTIMATE, LENGTH, JobSpec
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope

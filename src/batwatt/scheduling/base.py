@@ -19,7 +19,7 @@ from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
-from batwatt.model.signal import Clock, SignalIntegral
+from batwatt.model.signal import Clock
 from batwatt.scheduling.cluster import Transitions, named
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.lifecycle import JobLifecycle
@@ -108,7 +108,7 @@ def read_options(
     """
     read = dict(options or {})
     paths = {name: read.pop(name) for name, (kind, _) in READERS.items() if _is_path(model, name, kind, read)}
-    signals = {name: read.pop(name) for name in SIGNALS if _is_path(model, name, SignalIntegral, read)}
+    signals = {name: read.pop(name) for name in SIGNALS if _is_path(model, name, Series, read)}
     if not (paths or signals):
         return read
     # errors of the other options come before a file is read

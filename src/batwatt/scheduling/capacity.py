@@ -16,8 +16,8 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
-from batwatt.model.platform import MachinePower, Platform, least_of
-from batwatt.model.series import MACHINES, Series, checked_capacity
+from batwatt.model.platform import MachinePower, Platform
+from batwatt.model.series import MACHINES, Series, checked_capacity, least_of
 from batwatt.scheduling.base import LIMIT, Scheduler, SchedulerOptions
 from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths

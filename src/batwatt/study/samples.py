@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral, date_text, parse_date_s
+from batwatt.model.signal import date_text, parse_date_s
 from batwatt.model.workload import DEPENDS, RELEASE, START_S, JobSpec, Workload
 
 
@@ -20,7 +20,7 @@ class Sample:
 
     workload: Workload
     cap: Series | None
-    signals: Mapping[str, SignalIntegral | None]
+    signals: Mapping[str, Series | None]
     length_s: float
 
 
@@ -78,8 +78,9 @@ def _begun(workload: Workload, jobs: list[JobSpec], at_s: float) -> Workload:
     return replace(workload, jobs=tuple(moved), begin=begin)
 
 
-def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
+def _later(signal: Series, at_s: float) -> Series:
     """Return the signal with `at_s` as 0 s."""
     begin = date_text(parse_date_s(signal.begin) + at_s) if signal.begin else ""
-    later = replace(signal.series.since(at_s), begin=begin, told=signal.told)
-    return SignalIntegral.of(later, repeat=signal.repeat)
+    later = signal.since(at_s)
+    # one that is over then has no values left
+    return replace(later if signal.loop is not None else later.lasting(False), begin=begin, told=signal.told)

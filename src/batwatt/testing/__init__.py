@@ -34,7 +34,6 @@ from batwatt.model.hostset import from_text
 from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machines_platform
 from batwatt.model.record import Record
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import ShiftJob, constant
 from batwatt.model.workload import OVERHEAD, POWER_W, JobPower, Workload
 from batwatt.protocol.workload4 import parse_workload
@@ -131,7 +130,7 @@ def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator)
     else:
         options |= {"capacity": _series(rng, 1, MACHINES + 1, MACHINES, whole=True), "switch": False}
     if system == "carbon":
-        signal = SignalIntegral.regular(rng.uniform(50.0, 500.0, 600).tolist(), step_s=60.0)
+        signal = Series.regular(rng.uniform(50.0, 500.0, 600).tolist(), step_s=60.0)
         options |= {"signal": signal, "policy": "oracle", "wait_h": [0.2], "replan_h": 0.05}
     first, second = (_record(system, dict(options), platform, workload) for _ in range(2))
     _law(first == second, f"{system}: two runs of the same jobs differ")
@@ -246,7 +245,7 @@ def _policy(choice: object, rng: np.random.Generator) -> None:
     policy = policy_named(str(choice))
     job = ShiftJob("1", float(rng.integers(0, 100_000)), constant(float(rng.integers(600, 20_000)), 100.0), 1)
     window = StartWindow(job.arrival_s, float(rng.integers(0, 40_000)))
-    signal = SignalIntegral.regular(rng.uniform(50, 500, 96).tolist())
+    signal = Series.regular(rng.uniform(50, 500, 96).tolist())
     intervals = policy.choose(job, window, signal, PolicyInputs())
     _law(bool(intervals), "it plans nothing")
     edges = [edge for interval in intervals for edge in interval]

@@ -16,10 +16,9 @@ import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
-from batwatt.model.signal import SignalIntegral
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
-SIGNAL = SignalIntegral.regular(HOURS * 60)
+SIGNAL = Series.regular(HOURS * 60)
 
 
 def starts(result):
@@ -31,8 +30,8 @@ def shift(platform, load, *, capacity=None, envelope=None, **options):
     return bw.simulate(platform, load, "carbon", options=options, capacity=capacity, envelope=envelope)
 
 
-PRICE = SignalIntegral.regular([value / 1000.0 for value in HOURS] * 60)
-CLEAN = SignalIntegral.regular([10.0, 10.0, 50.0, *[500.0] * 57])
+PRICE = Series.regular([value / 1000.0 for value in HOURS] * 60)
+CLEAN = Series.regular([10.0, 10.0, 50.0, *[500.0] * 57])
 HOUR, NOW = (0.0, 3600.0, 1), {"policy": "immediate"}
 THREE_THEN_THREE = [(0.0, 3600.0, 3), (60.0, 3600.0, 3)]
 

@@ -7,7 +7,6 @@ import pytest
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
@@ -23,7 +22,7 @@ def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **k
     arrival_s = float(known.pop("arrival_s", 0.0))
     job = ShiftJob("a", arrival_s, model)
     window = StartWindow(arrival_s, wait_h * HOUR)
-    intervals = policy_named(name).choose(job, window, SignalIntegral.regular(values), PolicyInputs(**known))
+    intervals = policy_named(name).choose(job, window, Series.regular(values), PolicyInputs(**known))
     return [(begin / HOUR, end / HOUR) for begin, end in intervals]
 
 
@@ -77,7 +76,7 @@ def test_names():
 def test_phase_aware_without_phases_is_suspend_resume():
     """The optimum of one power without a start-up, by the dynamic programme on slots of a minute and by the greedy."""
     rng = np.random.default_rng(3)
-    integral = SignalIntegral.regular(rng.uniform(50.0, 500.0, 12))
+    integral = Series.regular(rng.uniform(50.0, 500.0, 12))
     job = ShiftJob("a", 1200.0, constant(7320.0, 90.0))
     window = StartWindow(1200.0, 6 * 3600.0)
     greedy = carry_out(job, phase_aware(job, window, integral, PolicyInputs()), apart=True)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.simulator import ShiftOptions, simulate
 
 HOUR = 3600.0
-CARBON = SignalIntegral.regular([300.0, 100.0, 200.0, 400.0, 300.0])
-PRICE = SignalIntegral.regular([0.3, 0.4, 0.1, 0.5, 0.5])
+CARBON = Series.regular([300.0, 100.0, 200.0, 400.0, 300.0])
+PRICE = Series.regular([0.3, 0.4, 0.1, 0.5, 0.5])
 JOB = ShiftJob("a", 0.0, constant(HOUR, 1000.0))
 BOOTING = PhaseModel((Phase("boot", 1800.0, 1000.0),), (Phase("work", 5400.0, 1000.0),))
 
 
-def begin_h(policy: str, job: ShiftJob = JOB, integral: SignalIntegral = CARBON, **options: object) -> float:
+def begin_h(policy: str, job: ShiftJob = JOB, integral: Series = CARBON, **options: object) -> float:
     return float(simulate([job], integral, policy, ShiftOptions(**options)).segments["begin_s"].iloc[0]) / HOUR
 
 
@@ -34,12 +36,12 @@ def test_a_price_is_charged_apart_from_what_is_planned_by():
 def test_deadlines_and_constraints():
     assert begin_h("latest", deadline_h=3.0) == 2.0
     assert begin_h("latest", wait_h=(0.5, 2.0)) == 0.5
-    dated = SignalIntegral(CARBON.edges_s, CARBON.values, "2024-07-01T05:00Z")
+    dated = replace(CARBON, begin="2024-07-01T05:00Z")
     # it would finish at 06:00 and may as well at 09:00
     assert begin_h("latest", integral=dated, constraint="next-workday") == 3.0
 
 
-LATER = [SignalIntegral(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z") for day in (1, 2)]
+LATER = [replace(CARBON, begin=f"2024-07-0{day}T00:00Z") for day in (1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,6 @@ def test_jobs_that_are_refused(policy, jobs, message):
 
 def test_a_job_that_ends_after_the_signal_by_its_own_fault():
     # it plans hours 1 and 3 and runs until 4.5 h, where the signal has ended
-    integral = SignalIntegral.regular([300.0, 100.0, 300.0, 100.0])
+    integral = Series.regular([300.0, 100.0, 300.0, 100.0])
     with pytest.raises(InputError, match="before 16200 s, which job a may need"):
         simulate([ShiftJob("a", 0.0, BOOTING)], integral, "suspend-resume", ShiftOptions(deadline_h=4.0))

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.policies import StartWindow, by_class, by_constraint, by_deadline, expected_lengths
 
 HOUR = 3600.0
 DAY = 24.0
-SIGNAL = SignalIntegral.regular([1.0] * 400)
-DATED = SignalIntegral(SIGNAL.edges_s, SIGNAL.values, "2024-07-01T00:00Z")
+SIGNAL = Series.regular([1.0] * 400)
+DATED = replace(SIGNAL, begin="2024-07-01T00:00Z")
 
 
 def job(length_h: float, arrival_h: float = 0.0) -> ShiftJob:
     return ShiftJob("a", arrival_h * HOUR, constant(length_h * HOUR, 1.0))
 
 
-def wait_h(finish_h: float, constraint: str, clock: str = "UTC", integral: SignalIntegral = DATED) -> float:
+def wait_h(finish_h: float, constraint: str, clock: str = "UTC", integral: Series = DATED) -> float:
     """The wait of a job of 1 h that would finish at some hour from Monday 00:00 UTC."""
     return by_constraint(job(1.0, finish_h - 1.0), constraint, integral, clock).wait_s / HOUR
 
 
 # from Saturday 26 October 18:00 UTC (20:00 in Berlin) to Monday 09:00, by then UTC + 1: 38 h
-AUTUMN = SignalIntegral(SIGNAL.edges_s, SIGNAL.values, "2024-10-26T00:00Z")
+AUTUMN = replace(SIGNAL, begin="2024-10-26T00:00Z")
 CASES = [
     ("next-workday", "UTC", DATED, {
         8.5: 0.5,  # Monday, before 09:00

@@ -21,7 +21,6 @@ from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.platform import machines_platform
 from batwatt.model.series import Series
-from batwatt.model.signal import SignalIntegral
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import account
@@ -32,7 +31,7 @@ from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.carbon.execution import ShiftJob
 
 HOURLY = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
-COURSE = SignalIntegral.regular(HOURLY)
+COURSE = Series.regular(HOURLY)
 TRAINING = PhaseModel(
     (Phase("start", 600.0, 60.0),),
     tuple(

@@ -10,9 +10,7 @@ from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.series import MACHINES, MAX_STEPS, Series
-
-THREE_WEEKS_S = 1_814_400.0
-"""T_end of the paper in s: a week to warm up and a window of two weeks."""
+from batwatt.units import DAY_S
 
 Seconds = Annotated[float, Between(0.0, ends="][", unit="s")]
 
@@ -30,7 +28,8 @@ class Walk(Parameters, where="random walk"):
     period_s: Seconds = 1200.0
     step: Annotated[int | None, Between(1, MAX_HOSTS)] = None
     stay: bool = True
-    end_s: Seconds = THREE_WEEKS_S
+    # a week to warm up and a window of two weeks
+    end_s: Seconds = 21 * DAY_S
 
     def __post_init__(self) -> None:
         super().__post_init__()

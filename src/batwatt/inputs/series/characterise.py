@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.inputs.series.energy_budget import held
 from batwatt.model.series import Series
 from batwatt.units import HOUR_S
 
@@ -84,7 +83,7 @@ def characterise(signal: Series) -> Character:
     """
     period = _period_s(signal)
     count = max(1, math.ceil(signal.end_s / period - SAME))
-    values = held(signal, np.arange(count, dtype=np.float64) * period)
+    values = signal.values_at(np.arange(count, dtype=np.float64) * period)
     low, high = min(signal.values), max(signal.values)
     steps = np.abs(np.diff(signal.values))
     moved = steps > SAME

@@ -12,7 +12,6 @@ from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.series.variation import Fraction
 from batwatt.model.series import FRACTION, Series
-from batwatt.model.signal import held
 from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
@@ -117,4 +116,4 @@ def _together(fractions: Series, signal: Series) -> tuple[npt.NDArray[np.float64
     """Return hours, fraction and signal of each step in which neither changes."""
     edges = np.unique(np.concatenate([(0.0,), fractions.times_s, signal.times_s]))
     edges = np.append(edges[(edges >= 0.0) & (edges < signal.end_s)], signal.end_s)
-    return np.diff(edges) / HOUR_S, held(fractions, edges[:-1]), held(signal, edges[:-1])
+    return np.diff(edges) / HOUR_S, fractions.values_at(edges[:-1]), signal.values_at(edges[:-1])

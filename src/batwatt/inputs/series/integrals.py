@@ -11,24 +11,24 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.signal_csv import moment, read_signal
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.signal import SignalIntegral
+from batwatt.model.series import Series
 from batwatt.units import DAY_S
 
 
-def read_integral(file: SignalFile, until: float | str | None = None) -> SignalIntegral:
+def read_integral(file: SignalFile, until: float | str | None = None) -> Series:
     """Read the signal of a file from its `begin` until a date or a number of s later; all of it if it ends earlier.
 
     `days` and `end` of the file precede `until`. Gaps beyond the end do not matter. Raises InputError.
     """
     if until is None:
-        return SignalIntegral.of(read_on_clock(file))
+        return read_on_clock(file)
     if file.days is not None or file.end is not None:
-        return SignalIntegral.of(read_signal(file))
+        return read_signal(file)
     try:
         part = replace(file, end=until) if isinstance(until, str) else replace(file, days=_days(until))
-        return SignalIntegral.of(read_signal(part))
+        return read_signal(part)
     except InputError:
-        return SignalIntegral.of(read_signal(file))
+        return read_signal(file)
 
 
 def _days(until_s: float) -> float:
@@ -38,7 +38,7 @@ def _days(until_s: float) -> float:
     return days if days * DAY_S >= whole_s else math.nextafter(days, math.inf)
 
 
-def offset_s(option: str, text: str, integral: SignalIntegral, file: SignalFile) -> float:
+def offset_s(option: str, text: str, integral: Series, file: SignalFile) -> float:
     """Parse an option, a number of s or a date, to s from the signal's first row. Raises InputError."""
     try:
         return finite(text)

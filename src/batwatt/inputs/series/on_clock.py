@@ -10,7 +10,7 @@ from dataclasses import replace
 from batwatt.errors import InputError, remark
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.series import DateSource, Series
-from batwatt.model.signal import Clock, SignalIntegral, date_text, parse_date_s
+from batwatt.model.signal import Clock, date_text, parse_date_s
 from batwatt.units import DAY_S
 
 _log = logging.getLogger(__name__)
@@ -37,15 +37,8 @@ def read_on_clock(file: SignalFile) -> Series:
     return read_signal(replace(plain, begin=clock.date)) if parse_date_s(signal.begin) <= clock.date_s else moved
 
 
-def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
-    """Return a signal from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
-    if clock is None or not integral.begin or integral.begin == clock.date:
-        return integral
-    return SignalIntegral.of(series_on_clock(integral.series, clock), repeat=integral.repeat)
-
-
-def series_on_clock(series: Series, clock: Clock | None) -> Series:
-    """Return a series on the clock of a run."""
+def on_clock(series: Series, clock: Clock | None) -> Series:
+    """Return a series from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
     if clock is None or not series.begin or series.begin == clock.date:
         return series
     periodic = series.loop == 0 and series.times_s[0] == 0.0
@@ -107,7 +100,7 @@ def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None
         remark(_log, "%s", f"{source}: {rows}, {problem}")
 
 
-def common_date(series: Iterable[SignalFile | SignalIntegral | Series]) -> tuple[float, str] | None:
+def common_date(series: Iterable[SignalFile | Series]) -> tuple[float, str] | None:
     """Return the date of 0 s of series by date, and its source: the first `from`, else the latest first row."""
     dates: list[tuple[float, str]] = []
     for one in series:

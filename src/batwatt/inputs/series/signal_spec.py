@@ -11,8 +11,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.on_clock import on_clock, read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.series import DateSource
-from batwatt.model.signal import Clock, SignalIntegral, date_text, parse_date_s
+from batwatt.model.series import DateSource, Series
+from batwatt.model.signal import Clock, date_text, parse_date_s
 from batwatt.units import HOUR_S, REPORTED_S
 
 SignalKind = Literal["carbon", "price"]
@@ -39,10 +39,10 @@ class SignalSpec(Parameters, where="signal"):
         """Return the file of the signal."""
         return (self.file,)
 
-    def read(self) -> SignalIntegral:
+    def read(self) -> Series:
         """Read the signal. Raises InputError."""
         told: DateSource = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
-        return SignalIntegral.of(replace(read_on_clock(self.file), told=told), repeat=self.repeat)
+        return replace(read_on_clock(self.file).lasting(self.repeat), told=told)
 
 
 _KEYS = keys_of(SignalSpec, "file", "text")
@@ -63,9 +63,9 @@ def parse_signal(kind: SignalKind | None, text: str | Path, base: Path | None = 
     return spec.build(SignalSpec, _KEYS, file=spec.signal_file(kind or "any"), text=str(text))
 
 
-def covering(kind: SignalKind, signal: str | SignalIntegral, clock: Clock) -> SignalIntegral:
+def covering(kind: SignalKind, signal: str | Series, clock: Clock) -> Series:
     """Return a signal on a clock. Raises InputError if hours from `first_s` to `end_s` of the clock are missing."""
-    plain = signal if isinstance(signal, SignalIntegral) else parse_signal(kind, signal).read()
+    plain = signal if isinstance(signal, Series) else parse_signal(kind, signal).read()
     if not plain.begin:
         raise InputError(plain.source, "has no dates, and the jobs have", "give it dates, as in 2024-07-01T13:00Z")
     first_s = 0.0 if plain.told == "from" else parse_date_s(plain.begin) - clock.date_s
@@ -74,11 +74,11 @@ def covering(kind: SignalKind, signal: str | SignalIntegral, clock: Clock) -> Si
     lacking = [
         f"{date_text(clock.date_s + low_s)} to {date_text(clock.date_s + high_s)} ({(high_s - low_s) / HOUR_S:.6g} h)"
         for low_s, high_s in gaps
-        if high_s > low_s + REPORTED_S and not plain.repeat
+        if high_s > low_s + REPORTED_S and plain.loop is None
     ]
     if lacking:
         problem = f"has no values for hours of the account: {', '.join(lacking)}"
         raise InputError(plain.source, problem, "give a longer file, from=, repeat=yes, or --since and --until")
-    if isinstance(signal, SignalIntegral):
+    if isinstance(signal, Series):
         return on_clock(signal, clock)
     return parse_signal(kind, signal).on(clock).read()

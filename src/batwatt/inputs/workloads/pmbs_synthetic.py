@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity_walk import THREE_WEEKS_S
 from batwatt.inputs.traces.trace import TraceJob
+from batwatt.units import DAY_S
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ class Synthetic(Parameters, where="synthetic trace"):
 
     kind: Kind = "uniform"
     jobs: Annotated[int, Between(1, _MAX_JOBS)] = 20_000
-    end_s: Annotated[float, Between(0.0, 1e12, "]]")] = THREE_WEEKS_S
+    end_s: Annotated[float, Between(0.0, 1e12, "]]")] = 21 * DAY_S
     machines: Annotated[float, Between(0.0, 1e12, "]]")] = 26.0
     cores: Annotated[int, Between(1, _MAX_JOBS)] = 24
     blur: Annotated[float, Between(0.0, 1.0, "[[")] = 0.0
