@@ -47,24 +47,44 @@ def test_a_price_costs_the_same_read_or_named(load, files):
     by_date = pd.Series(PRICES, DATES, name="price (EUR/MWh)")
     in_mwh = bw.Series([3600.0 * hour for hour in range(48)], PRICES, unit="EUR/MWh")
     in_kwh = bw.Series([3600.0 * hour for hour in range(48)], [price / 1000 for price in PRICES])
-    for price in (signal, by_date, in_mwh, in_kwh, bw.read_signal("p.csv", wanted="price"), "p.csv,days=2"):
+    table = TABLE.drop(columns="n")
+    tables = (
+        table,
+        table.set_index("time"),
+        table.assign(time=table["time"].dt.strftime("%Y-%m-%d %H:%M+00:00")),
+        table.assign(time=table["time"].astype("datetime64[ns, UTC]") - DATES[0]),
+        table.assign(time_s=[3600 * hour for hour in range(48)]).drop(columns="time"),
+    )
+    pairs = [(3600 * hour, price / 1000) for hour, price in enumerate(PRICES)]
+    dated = [(str(date), price / 1000) for date, price in zip(DATES, PRICES, strict=True)]
+    others = (pairs, np.array(pairs), dict(pairs), dated, dict(zip(DATES, in_kwh.values, strict=True)))
+    signals = (signal, by_date, in_mwh, in_kwh, bw.read_signal("p.csv", wanted="price"), "p.csv,days=2")
+    for price in (*signals, *tables, *others, bw.Series.regular(in_kwh.values)):
         assert metrics(load, price=price)["cost"] == pytest.approx(named, rel=1e-12)
     assert named == pytest.approx(metrics(load)["energy_j"] / 3.6e6 * 0.05, rel=0.3)
 
 
+TABLE = pd.DataFrame({"time": DATES, "price (EUR/MWh)": PRICES, "n": range(48)})
 REFUSED = [
     ("price", lambda: bw.read_signal("c.csv"), "is a series in g/kWh, not in a unit of price; give one of"),
     ("carbon", lambda: bw.read_signal("none.csv"), "is a series whose file states no unit; say unit=g/kWh or"),
     ("envelope", lambda: bw.Series((0,), (-5,)), "must be >= 0 W, got -5; correct the value"),
     ("capacity", lambda: bw.read_signal("sun.csv"), "is a series in W, not in machines; give numbers"),
     ("price", lambda: bw.Series((0, 60), (160.98, 3)), "is a price of up to 160.98 per kWh without a unit"),
-    ("price", lambda: pd.Series([1.0, 2.0]), "is a series of pandas whose index has no times; give it dates"),
+    ("price", lambda: pd.Series([1.0, 2.0]), "is a table whose index has no times; give it dates"),
     ("carbon", lambda: pd.Series([1, None], [0, 60], dtype="Int64"), "row 2 of the series is not a finite"),
     ("carbon", lambda: pd.Series([1 + 2j, 3], [0, 60]), "row 1 of the series is not a finite number"),
-    ("carbon", lambda: pd.Series([], DATES[:0], dtype=float), "is a series of pandas without rows; give at least"),
+    ("carbon", lambda: pd.Series([], DATES[:0], dtype=float), "has no rows; give at least"),
     ("carbon", lambda: pd.Series([1.0, 2.0], [60.0, 0.0]), "has times that do not increase; sort the"),
     ("carbon", lambda: pd.Series([1.0, 2.0], [1.7e9, 1.8e9]), "begins at 1700000000 s, and a run at 0 s"),
-    ("carbon", lambda: [1, 2], "must be a file or a signal, got list; see help(batwatt.read_signal)"),
+    ("carbon", lambda: [1, 2], "is a list of values without times; write (time, value) pairs, or batwatt.Series.reg"),
+    ("carbon", lambda: {1, 2}, "must be a file or a series, got set; see help(batwatt.read_signal)"),
+    ("carbon", dict, "has no rows; give at least one"),
+    ("carbon", lambda: [(0, 1), (0, 2)], "has times that do not increase; sort the"),
+    ("carbon", lambda: {"0": 1.0, "x": 2.0}, "time: '0' is not a date; write 2024-07-01"),
+    ("price", lambda: TABLE, "must have one column besides its times, has 'price (EUR/MWh)', 'n'; choose one"),
+    ("price", lambda: TABLE[["n"]], "is a table whose index has no times; give it dates"),
+    ("price", lambda: TABLE[["n", "time"]].rename(columns={"time": "period_end"}), "column 'period_end' has ends of"),
 ]
 
 

@@ -1,8 +1,9 @@
-"""Series as arguments: envelopes, capacities, carbon and prices from files, texts, our series and those of pandas."""
+"""Series as arguments: envelopes, capacities, carbon and prices from files, texts, numbers, tables and pairs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
 from batwatt.model.series import DEFAULT_STEP_S, LARGEST, MACHINES, Series
-from batwatt.model.signal import UNSTATED, date_text, factor_to, unit_in
+from batwatt.model.signal import UNSTATED, date_text, factor_to, parse_date_s, unit_in
 from batwatt.model.work import Array
 from batwatt.units import SINCE_1970_S
 
@@ -30,7 +31,7 @@ def signal_or(kind: Any, value: Any, name: str = "") -> Any:
         return None if value is None else str(value)
     signal = _signal_of(name, value)
     if signal is None:
-        raise wrong(name, "a file or a signal", value, "see help(batwatt.read_signal)")
+        raise wrong(name, "a file or a series", value, "see help(batwatt.read_signal)")
     factor, unit = factor_to(kind, signal.unit, max(signal.values), name)
     return signal if factor == 1.0 else signal.with_array(signal.array * factor, unit)
 
@@ -61,8 +62,10 @@ def _series_or(name: str, value: Any) -> str | Path | Series | None:
     if (number := _number(name, value)) is not None:
         return Series((0.0,), (number,), name, f"constant {number:g}")
     signal = _signal_of(name, value)
-    path: Path | None = path_or(name, value, Series) if signal is None else None
-    return path if signal is None else signal
+    if signal is not None:
+        return signal
+    path: Path = path_or(name, value, Series)
+    return path
 
 
 def _number(name: str, value: Any) -> float | None:
@@ -72,11 +75,11 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def _signal_of(name: str, value: Any) -> Series | None:
-    """Return a series of ours or of pandas (times are dates, or s) as a signal, else None. Raises InputError.
+    """Return a series of ours, a table, a dict or pairs (times are dates, or s) as a signal, else None.
 
     The signal ends after its last row, which holds as long as the one before, or repeats from the row `loop` >= 0 of a
-    series of ours on. The first value holds before its time, unless that is a date. The name of a series of pandas may
-    have a unit. A number is a constant.
+    series of ours on. The first value holds before its time, unless that is a date. The name of a column, or of a
+    series of pandas, may have a unit. A number is a constant. Raises InputError.
     """
     if (number := _number(name, value)) is not None:
         return Series((0.0,), (number,), source=f"constant {number:g}", loop=None, period_s=LARGEST)
@@ -84,15 +87,72 @@ def _signal_of(name: str, value: Any) -> Series | None:
         _check_begin(name, value.times_s[0])
         rows = replace(value.since(0.0), begin=value.begin, told=value.told) if value.times_s[0] else value
         return rows.lasting(False) if rows.loop == -1 else rows
-    if type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
-        times, values, begin = _parts_of_pandas(name, value)
-        _check_begin(name, times[0])
-        stated = unit_in(str(value.name))
-        last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
-        edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
-        source = f"the series of {name}" if value.name is None else f"the series {value.name!r}"
-        return Series.of_edges(edges, values, source, "" if stated is None else stated.text, begin)
-    return None
+    table = _pandas_of(name, value)
+    if table is None:
+        return None
+    times, values, begin = _parts_of_pandas(name, table)
+    _check_begin(name, times[0])
+    stated = unit_in(str(table.name))
+    last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
+    edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
+    source = f"the series of {name}" if table.name is None else f"the series {table.name!r}"
+    return Series.of_edges(edges, values, source, "" if stated is None else stated.text, begin)
+
+
+def _pandas_of(name: str, value: Any) -> pd.Series[Any] | None:
+    """Return a table, a dict of values by time, or (time, value) pairs as a series of pandas; None for others."""
+    kind = type(value).__name__ if type(value).__module__.startswith("pandas") else ""
+    if kind == "Series":
+        series: pd.Series[Any] = value
+        return series
+    if kind == "DataFrame":
+        return _column_of(name, value)
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    elif isinstance(value, list | tuple | np.ndarray):
+        pairs = list(value)
+        if any(isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2 for pair in pairs):
+            hint = "write (time, value) pairs, or batwatt.Series.regular(values, step_s) for equal steps"
+            raise InputError(name, "is a list of values without times", hint)
+    else:
+        return None
+    import pandas as pd
+
+    times = [time for time, _ in pairs]
+    if times and isinstance(times[0], str):
+        times = [pd.Timestamp(parse_date_s(time, f"{name}: time"), unit="s", tz="UTC") for time in times]
+    return pd.Series([number for _, number in pairs], index=times)
+
+
+def _column_of(name: str, frame: pd.DataFrame) -> pd.Series[Any]:
+    """Return the only column of values of a table by its times: a column of a usual name, or the index.
+
+    Raises InputError.
+    """
+    import pandas as pd
+
+    from batwatt.inputs.series.signal_times import says_end, time_column_of
+
+    frame = frame.rename(columns=str)
+    dated = isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex)
+    times = None if dated else time_column_of(frame)
+    if times is not None and says_end(times):
+        problem = f"column {times!r} has ends of rows"
+        raise InputError(name, problem, "give their begins, or a file, whose ends are read as such")
+    if times is not None:
+        index = pd.Index(frame[times])
+        if pd.api.types.is_numeric_dtype(index):
+            # pandas makes a RangeIndex of equal steps, which is that of a table without times, too
+            index = index.astype(np.float64)
+        elif not isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex):
+            seconds = [parse_date_s(text, f"{name}: {times}") for text in frame[times]]
+            index = pd.DatetimeIndex([pd.Timestamp(second, unit="s", tz="UTC") for second in seconds])
+        frame = frame.drop(columns=times).set_index(index)
+    if len(frame.columns) != 1:
+        columns = ", ".join(map(repr, frame.columns)) or "none"
+        hint = "choose one, such as frame['price'] with its times as index, or frame[['time', 'price']]"
+        raise InputError(name, f"must have one column besides its times, has {columns}", hint)
+    return frame.iloc[:, 0]
 
 
 def _check_begin(name: str, first_s: float) -> None:
@@ -106,6 +166,8 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
     """Return times in s (from the first, if they are dates), values, and the first date in UTC. Raises InputError."""
     import pandas as pd
 
+    if not len(series):
+        raise InputError(name, "has no rows", "give at least one")
     index, begin = series.index, ""
     if isinstance(index, pd.DatetimeIndex):
         stamps = index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
@@ -113,11 +175,9 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
     elif isinstance(index, pd.TimedeltaIndex):
         times = np.asarray(index / pd.Timedelta(seconds=1), dtype=np.float64)
     elif isinstance(index, pd.RangeIndex) or not pd.api.types.is_numeric_dtype(index):
-        raise InputError(name, "is a series of pandas whose index has no times", "give it dates, or s, as its index")
+        raise InputError(name, "is a table whose index has no times", "give it dates, or s, as its index")
     else:
         times = index.to_numpy(dtype=np.float64)
-    if not len(series):
-        raise InputError(name, "is a series of pandas without rows", "give at least one")
     # also for types with NA, whose sums and tests leave NA out
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.complex128, na_value=np.nan)
     wrong = ~np.isfinite(numbers)

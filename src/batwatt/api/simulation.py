@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 PlatformLike = PathLike | platforms.Platform | MachineSpec
 WorkloadLike = Union[PathLike, workloads.Workload, "pd.DataFrame"]
-SeriesLike = Union[PathLike, float, Series, "pd.Series[Any]"]
+SeriesLike = Union[
+    PathLike, float, Series, "pd.Series[Any]", "pd.DataFrame", Mapping[Any, float], Sequence[tuple[Any, float]]
+]
 
 
 def _scheduler(name: str, value: Any) -> Any:
@@ -103,7 +105,8 @@ def simulate(
         scheduler: A name (`batwatt policies`), a .py file, or a class derived from pybatsim's `BatsimScheduler`.
         options: The scheduler's options, with the `seed` of one that draws random numbers.
         envelope: Power cap over time: a CSV file, a text such as `power:solar.csv,peak_w=5e4`, a signal of
-            `read_signal`, a `Series`, a series of pandas by date or s, or a number; in its own unit, without one in W.
+            `read_signal`, a `Series`, a table of times and one column or a series of pandas (by date or s), a dict of
+            values by time, (time, value) pairs, or a number; in its own unit, without one in W.
         capacity: Machines alive over time: a file, a text such as `walk:range=0.6`, or a series as for `envelope`.
         carbon: Carbon intensity: a file, a text such as `nl.csv,from=2024-07-01,repeat=yes`, or a series as for
             `envelope`; in its own unit, without one in g/kWh. The scheduler `carbon` plans by it; the carbon of any

@@ -86,7 +86,7 @@ def _is_time(cell: str) -> bool:
     return looks_like_date(cell) or (cell.isdigit() and int(cell) >= SINCE_1970_S)
 
 
-def _says_end(name: str) -> bool:
+def says_end(name: str) -> bool:
     """Return whether the name of a column says that its times are ends of intervals."""
     return bool(_END.search(_words(name)) and not _BEGIN.search(_words(name)))
 
@@ -101,19 +101,19 @@ def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Se
 
     A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
     """
-    cells, end = frame[name].str.strip(), _says_end(name)
+    cells, end = frame[name].str.strip(), says_end(name)
     are_days, are_clocks = (bool(cells.str.fullmatch(pattern).all()) for pattern in (_DAY, _CLOCK))
     if are_days or are_clocks:
         columns = [frame.iloc[:, at].str.strip() for at in range(frame.shape[1])]
         # begins of days have begins of times of day
-        columns.sort(key=lambda column: _says_end(str(column.name)) != end)
+        columns.sort(key=lambda column: says_end(str(column.name)) != end)
         others = [column for column in columns if column.str.fullmatch(_CLOCK if are_days else _DAY).all()]
         if are_days and not others:
             hours = [column for column in columns if _HOUR.search(_words(str(column.name))) and _are_hours(column)]
             others = [_clocks(column, end, file) for column in hours[:1]]
         if others:
             day, clock = (cells, others[0]) if are_days else (others[0], cells)
-            end = end or _says_end(str(clock.name))
+            end = end or says_end(str(clock.name))
             cells = (day + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
     return cells, file.stamp == "end" if file.stamp else end or bool(cells.str.contains(_MIDNIGHT).any())
 
@@ -121,7 +121,7 @@ def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Se
 def _clocks(hours: pd.Series[str], end: bool, file: SignalFile) -> pd.Series[str]:
     """Return a column of hours as times of day. Raises InputError if they may be begins or ends."""
     numbers = hours.str.rstrip("X*").astype(int)
-    if not (end or _says_end(str(hours.name)) or file.stamp or numbers.isin((0, 24)).any()):
+    if not (end or says_end(str(hours.name)) or file.stamp or numbers.isin((0, 24)).any()):
         problem = f"{hours.name} {hours.iloc[0]} is {numbers.iloc[0]}:00, or the hour that ends then"
         raise InputError(file.path, problem, "say stamp=begin or stamp=end")
     return numbers.astype(str) + ":00"
