@@ -52,7 +52,7 @@ def main() -> int:
 
 def _read(path: Path) -> dict[str, float]:
     """Read a dump; return the number of jobs, s, s of the processor and MiB."""
-    from batwatt.inputs.traces.convert import read_trace
+    from batwatt.inputs.convert import read_trace
 
     began, cpu = time.perf_counter(), time.process_time()
     jobs = read_trace(path)

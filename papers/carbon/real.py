@@ -21,10 +21,9 @@ import pandas as pd
 from batwatt.batsim.adapters import simulate as play
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
+from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
 from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
-from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.platform import machines_platform
 from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.platform_files import read_platform
 from batwatt.model.platform import Platform
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, pm100_like
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series

@@ -19,7 +19,7 @@ from pathlib import Path
 import pandas as pd
 
 import batwatt as bw
-from batwatt.inputs.traces.reference import read_reference
+from batwatt.inputs.formats import read_reference
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
 from papers.pages import markdown, number
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from batwatt.checks import shown_json
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.hostlist import expand
+from batwatt.inputs.servers import expand
 from batwatt.model import hostset
 from batwatt.model.platform import machine_of
 from batwatt.schedulers.multifactor.priority import (

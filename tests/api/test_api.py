@@ -11,8 +11,8 @@ from cli_house import ROOT, SMALL
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_text import machines_xml
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs.batsim_files import phase_workload
+from batwatt.inputs.servers import machines_xml
 from batwatt.model.work import constant
 from batwatt.results.run_files import FILES
 from batwatt.results.run_files import jobs as read_jobs

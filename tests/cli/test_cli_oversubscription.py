@@ -7,7 +7,7 @@ import json
 import pytest
 from cli_house import Done, House
 
-from batwatt.inputs.platforms.platform_text import machines_xml
+from batwatt.inputs.servers import machines_xml
 from batwatt.model.platform import SpeedMachineSpec
 
 JOBS = "arrival_time,length,cpus,use\n0,1000,5,0.8\n0,1000,5,0.8\n600,2000,4,0.8\n"

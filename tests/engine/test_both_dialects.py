@@ -21,8 +21,7 @@ from batwatt.batsim.batsim5_schema import read_hello, read_reply, write_message
 from batwatt.batsim.bs import Bs
 from batwatt.engine.core import Engine
 from batwatt.engine.server5 import Engine5
-from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs.batsim_files import phase_workload, read_events5, read_workload5
 from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.work import constant

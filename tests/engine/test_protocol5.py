@@ -11,7 +11,7 @@ from protocol5_talk import CALL, PROFILES, execute, frame, workload
 
 from batwatt.batsim.batsim5_schema import encode, number, read_hello, read_reply
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError
-from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
+from batwatt.inputs.batsim_files import read_events5, read_workload5
 from batwatt.run.engine5 import run_engine5
 
 # numbers and texts ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from scripted import Scripted, execute, kill, pstate, query, rows, run
 from batwatt.batsim.events import Requests
 from batwatt.engine.runs import fair_rates
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError
-from batwatt.inputs.workloads.batsim_files import read_events
+from batwatt.inputs.batsim_files import read_events
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.protocol.workload4 import parse_workload

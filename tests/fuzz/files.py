@@ -11,15 +11,21 @@ from random import Random
 
 from batwatt.cli.main import _carry_out
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import read_platform_xml
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.batsim_files import (
+    converted_file,
+    read_events,
+    read_events5,
+    read_model,
+    read_phase_jobs,
+    read_workload,
+    read_workload5,
+)
+from batwatt.inputs.convert import convert_file, read_trace
+from batwatt.inputs.formats import read_reference
+from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.traces.convert import convert_file, read_trace
-from batwatt.inputs.traces.reference import read_reference
-from batwatt.inputs.workloads.batsim5_files import converted_file, read_events5, read_workload5
-from batwatt.inputs.workloads.batsim_files import read_events, read_workload
-from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
+from batwatt.inputs.servers import read_platform_xml
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.schedulers.checkpoint.files import read_instance
 

@@ -23,8 +23,8 @@ from batwatt.cli.batsim import RequestedFeatures
 from batwatt.engine.core import Engine
 from batwatt.engine.server5 import Engine5
 from batwatt.errors import PeerError
-from batwatt.inputs.platforms.platform_xml import read_platform, read_platform5
-from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
+from batwatt.inputs.batsim_files import read_events5, read_workload5
+from batwatt.inputs.platform_files import read_platform, read_platform5
 from batwatt.model.series import Series
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.workload4 import parse_workload

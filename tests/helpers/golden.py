@@ -18,8 +18,8 @@ from pathlib import Path
 
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_files import read_events, read_workload
+from batwatt.inputs.batsim_files import read_events, read_workload
+from batwatt.inputs.platform_files import read_platform
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "dialogues.tar.xz"
 

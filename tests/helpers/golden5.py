@@ -14,9 +14,8 @@ import golden
 
 from batwatt.batsim.batsim5_schema import read_hello, read_reply, write_message
 from batwatt.engine.server5 import Engine5
-from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.platform_xml import read_platform5
-from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
+from batwatt.inputs.batsim_files import read_events5, read_workload5
+from batwatt.inputs.platform_files import HostChoice, read_platform5
 from batwatt.model.record import Record
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "batsim5.tar.xz"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from batwatt.inputs.workloads.batsim5_files import read_workload5
+from batwatt.inputs.batsim_files import read_workload5
 
 SPREAD = {
     "executor_placement_type": "PredefinedExecutorPlacementStrategyWrapper",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from files_of_tests import refusal, written
 
-from batwatt.inputs.traces.convert import format_of, read_trace
-from batwatt.inputs.traces.job_log import USUAL, LogOptions, duration_s
+from batwatt.inputs.batch_logs import USUAL, LogOptions, duration_s
+from batwatt.inputs.convert import format_of, read_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 ODDITIES = ROOT / "tests" / "data" / "oddities.sacct"
@@ -346,7 +346,7 @@ def test_odd_digits_and_sizes(tmp_path: Path, caplog, cells: str, message: str):
 def test_parts_make_no_difference(monkeypatch):
     whole = list(jobs_in(ODDITIES))
     for rows in (1, 2, 3):
-        monkeypatch.setattr("batwatt.inputs.traces.sacct.ROWS", rows)
+        monkeypatch.setattr("batwatt.inputs.batch_logs.ROWS", rows)
         assert list(jobs_in(ODDITIES)) == whole
     # 109 has one node, but no CPU
     assert [job.cpus for job in jobs_in(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.inputs.workloads.batsim_files import read_events, read_workload
+from batwatt.inputs.batsim_files import read_events, read_workload
 from batwatt.model.series import Series
 from batwatt.model.workload import Composed, Delay, Parallel
 from batwatt.protocol.events import envelope_events

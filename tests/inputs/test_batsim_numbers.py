@@ -10,7 +10,7 @@ from files_of_tests import refusal, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs.workloads.batsim5_files import converted_file
+from batwatt.inputs.batsim_files import converted_file
 from batwatt.protocol.conversion import to_batsim4, to_batsim5
 from batwatt.protocol.numbers import batsim_float, batsim_number, wire_floats
 from batwatt.protocol.workload4 import hash_order, kept_parts

@@ -18,11 +18,10 @@ from scripted import Scripted
 from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.inputs.platforms.platform_text import machines_xml
-from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads import phase_workload as module
-from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs import batsim_files as module
+from batwatt.inputs.batsim_files import phase_workload, read_model, read_phase_jobs
+from batwatt.inputs.platform_files import read_platform
+from batwatt.inputs.servers import machines_xml
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import machines_platform
 from batwatt.model.work import Phase, PhaseModel, ShiftJob

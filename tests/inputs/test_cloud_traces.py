@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from files_of_tests import refusal, written
 
-from batwatt.inputs.traces import chunked_csv as chunks
-from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
-from batwatt.inputs.traces.borg import borg_jobs
+from batwatt.inputs import cloud as chunks
+from batwatt.inputs.cloud import COLUMNS, azure_jobs, borg_jobs
 
 VMS = """\
 a,s,d,0,600,90,10,50.5,Interactive,4,32

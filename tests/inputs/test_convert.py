@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, read_trace, to_batsim
-from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.inputs.traces.swf import SwfJob, iter_swf
+from batwatt.inputs.batch_logs import LogOptions
+from batwatt.inputs.convert import TraceJob, convert_file, format_of, read_trace, to_batsim
+from batwatt.inputs.formats import SwfJob, iter_swf
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.protocol.workload4 import parse_workload
 

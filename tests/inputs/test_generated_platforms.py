@@ -10,15 +10,15 @@ from files_of_tests import refusal, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs.platforms.platform_gen import (
+from batwatt.inputs.platform_files import read_platform
+from batwatt.inputs.servers import (
     ServerState,
     ServerType,
+    machines_xml,
     platform_xml,
     read_platform_xml,
     read_server_types,
 )
-from batwatt.inputs.platforms.platform_text import machines_xml
-from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import MachineSpec, Platform, PState, Sleep, SpeedMachineSpec, machines_platform
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,12 +16,8 @@ from hypothesis import strategies as st
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.inputs.traces.convert import convert_file, read_trace
-from batwatt.inputs.traces.dependencies import parse_ids, within
-from batwatt.inputs.traces.jobs_csv import iter_jobs_csv, read_jobs_table
-from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.inputs.traces.window import window_workload, workload_json
+from batwatt.inputs.convert import convert_file, read_trace, window_workload, workload_json
+from batwatt.inputs.jobs import TraceJob, TraceTable, iter_jobs_csv, parse_ids, read_jobs_table, within
 
 HEADER = "arrival_time,length,cpus,memory,estimate,depends_on,use,queue,checkpoint_s,recovery_s,user,power_w,start"
 TRACE = f"""\

@@ -9,7 +9,7 @@ from builders import envelope, starts
 from drawing import carried_out
 from files_of_tests import refusal
 
-from batwatt.inputs.workloads.batsim_files import read_workload
+from batwatt.inputs.batsim_files import read_workload
 from batwatt.model.workload import JobPower
 from batwatt.protocol.job_fields import parse_estimate, parse_power
 

@@ -11,9 +11,9 @@ import pytest
 from files_of_tests import refusal
 
 from batwatt.errors import MissingExtraError
-from batwatt.inputs.traces.convert import format_of, read_trace
-from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.inputs.traces.job_tables import _parts
+from batwatt.inputs.batch_logs import LogOptions
+from batwatt.inputs.convert import format_of, read_trace
+from batwatt.inputs.formats import _parts
 
 PM100 = pd.DataFrame(
     {

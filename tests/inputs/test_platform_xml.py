@@ -8,8 +8,7 @@ from types import MappingProxyType
 import pytest
 from files_of_tests import refusal
 
-from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.platform_files import HostChoice, read_platform
 from batwatt.model.platform import Platform, Sleep
 
 DOCTYPE = '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'

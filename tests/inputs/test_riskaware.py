@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from files_of_tests import refusal
 
-from batwatt.inputs.traces.riskaware_text import read_riskaware, to_riskaware
-from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.formats import read_riskaware, to_riskaware
+from batwatt.inputs.jobs import TraceJob
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic, synthetic
 
 

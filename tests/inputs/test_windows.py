@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import batwatt as bw
 from batwatt.checks import load_json
 from batwatt.errors import InputError
-from batwatt.inputs.traces.convert import convert_file, read_trace
-from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.window import window_workload, workload_json
+from batwatt.inputs.batch_logs import LogOptions
+from batwatt.inputs.convert import convert_file, read_trace, window_workload, workload_json
+from batwatt.inputs.jobs import TraceJob
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.signal import date_text, parse_date_s
 from batwatt.protocol.workload4 import parse_workload

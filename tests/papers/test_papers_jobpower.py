@@ -8,7 +8,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.workloads.pm100_like import pm100_like
 from batwatt.protocol.workload4 import parse_workload
 from papers import pages

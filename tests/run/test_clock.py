@@ -13,9 +13,9 @@ import pytest
 
 import batwatt as bw
 from batwatt.errors import InputError
+from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import Needs, RunInputs, _windowed, load
-from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.model.platform import MachineSpec
 from batwatt.model.series import Series
 from batwatt.run.run import run

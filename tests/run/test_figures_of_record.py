@@ -12,10 +12,10 @@ from examples import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from batwatt.inputs.batsim_files import phase_workload
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs.servers import machines_xml
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
 from batwatt.model.signal import Window
 from batwatt.model.work import constant

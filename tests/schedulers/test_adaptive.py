@@ -8,7 +8,7 @@ from builders import machine, one_by_one
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs.batsim_files import phase_workload
 from batwatt.model.platform import machines_platform
 from batwatt.model.series import Series
 from batwatt.model.work import constant

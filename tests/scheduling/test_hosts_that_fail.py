@@ -12,7 +12,7 @@ from links import Unreliable
 from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs.batsim_files import phase_workload
 from batwatt.model.platform import Host, MachineSpec, Platform, PState, Sleep, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.work import ShiftJob, constant

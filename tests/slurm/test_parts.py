@@ -9,8 +9,8 @@ import pytest
 
 from batwatt.batsim import events as ev
 from batwatt.errors import IllegalDecisionError, InputError
-from batwatt.inputs.platforms.hostlist import expand
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.platform_files import read_platform
+from batwatt.inputs.servers import expand
 from batwatt.slurm.account import Account, Feed, PowerMeter, _AccountRow
 from batwatt.slurm.book import Book, Journal, only_one, same_decisions
 from batwatt.slurm.bridge import Bridge, KillRule, SessionClock, Watched

@@ -25,7 +25,7 @@ from batwatt.api.inputs import Platform
 from batwatt.checks import load_json
 from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.files import read_bytes, read_text, write_json
-from batwatt.inputs.traces.job_log import USUAL
+from batwatt.inputs.batch_logs import USUAL
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.report.means import mean_of, sure
 from batwatt.run.find_scheduler import load_plugins, scheduler_class

@@ -47,10 +47,10 @@ from batwatt.api.simulation import (
 from batwatt.checks import shown
 from batwatt.errors import InputError, collected_remarks, tell_before_work
 from batwatt.files import refuse_folder
+from batwatt.inputs.batch_logs import USUAL, LogOptions
 from batwatt.inputs.description import Inputs
+from batwatt.inputs.jobs import SECONDS, TimeUnit
 from batwatt.inputs.load import Needs, load
-from batwatt.inputs.traces.job_log import USUAL, LogOptions
-from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachinePower, Platform
 from batwatt.model.series import least_of

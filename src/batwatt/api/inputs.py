@@ -28,13 +28,12 @@ from batwatt.api.arguments import (
 from batwatt.api.described import Described
 from batwatt.api.job_frame import frame_of, workload_of
 from batwatt.errors import InputError, collected_remarks
+from batwatt.inputs.batch_logs import LogOptions
+from batwatt.inputs.batsim_files import read_workload
+from batwatt.inputs.jobs import SECONDS, TimeUnit
 from batwatt.inputs.load import is_trace, windowed
-from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.platforms.platform_xml import MASTER_HOST
+from batwatt.inputs.platform_files import MASTER_HOST, HostChoice, platform_of
 from batwatt.inputs.series.series_csv import read_series as read_series_csv
-from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
-from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
@@ -157,7 +156,7 @@ class Workload(Described, workloads.Workload):
             ignore_communication: Take profiles of a .json workload that communicate as if their `com` were 0.
             **log: `begin`, the date of 0 s (of a trace without dates also a number of s of its times; default: the
                 first submission), in the time zone `tz` if it has no offset; of sacct, tables and PBS also
-                width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`.
+                width and fields, as in `batwatt.inputs.batch_logs.LogOptions`.
 
         Returns:
             The workload.

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from batwatt.api.arguments import plain, wrong
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.trace_table import ALIASES, COLUMNS, NEEDS
-from batwatt.inputs.traces.window import window_workload
+from batwatt.inputs.convert import window_workload
+from batwatt.inputs.jobs import ALIASES, COLUMNS, NEEDS, TraceJob
 from batwatt.model.signal import Window, date_text, parse_date_s
 from batwatt.model.workload import (
     DEPENDS,

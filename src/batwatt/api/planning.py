@@ -98,8 +98,8 @@ def plan_carbon(
     Raises:
         batwatt.errors.InputError: Bad input; no plan ends by the deadline.
     """
+    from batwatt.inputs.batsim_files import read_model
     from batwatt.inputs.series.on_clock import on_clock
-    from batwatt.inputs.workloads.phase_jobs import read_model
     from batwatt.model.signal import Clock, parse_date_s
     from batwatt.protocol.job_fields import model_of
     from batwatt.schedulers.carbon.optimum import plan_job

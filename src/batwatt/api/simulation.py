@@ -27,10 +27,10 @@ from batwatt.api.series import capacity_or, envelope_or, signal_or
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError
 from batwatt.files import is_folder
+from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
+from batwatt.inputs.jobs import SECONDS, TimeUnit
+from batwatt.inputs.platform_files import HostChoice, platform_of
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachineSpec, machines_platform

@@ -19,12 +19,12 @@ from batwatt.cli.models import options_of
 from batwatt.cli.options import ENGINE, IgnoreCommunication
 from batwatt.cli.printing import manners, note
 from batwatt.errors import DeadlockError, InputError, printable
-from batwatt.inputs.platforms.platform_xml import MASTER_HOST
+from batwatt.inputs.platform_files import MASTER_HOST
 
 if TYPE_CHECKING:
     from batwatt.batsim.batsim4 import EngineConfig
     from batwatt.batsim.batsim5 import Dialect
-    from batwatt.inputs.platforms.host_choice import HostChoice
+    from batwatt.inputs.platform_files import HostChoice
 
 
 def _switch(names: str, help: str, **more: Any) -> Any:
@@ -50,7 +50,7 @@ class FirstHosts:
     @property
     def choice(self) -> HostChoice:
         """Choice of hosts for the reader of the platform. Raises InputError."""
-        from batwatt.inputs.platforms.host_choice import HostChoice
+        from batwatt.inputs.platform_files import HostChoice
 
         return HostChoice(**vars(self))
 

@@ -39,8 +39,8 @@ def workload_command(
     batwatt run -p out/p.xml -w out/w.json -e out/x
       -s powercap -o '{"response": "none"}'
     """
-    from batwatt.inputs.platforms.platform_text import machines_xml
-    from batwatt.inputs.workloads.phase_workload import phase_workload
+    from batwatt.inputs.batsim_files import phase_workload
+    from batwatt.inputs.servers import machines_xml
 
     read = read_jobs(jobs, length_unit, watts)
     spec, content = phase_workload(read, machines)
@@ -73,8 +73,8 @@ def account_command(
     batwatt carbon account out/x -w out/w.json
       --carbon power_profiles/carbon/carbon-hourly.csv
     """
+    from batwatt.inputs.batsim_files import read_workload
     from batwatt.inputs.series.integrals import read_integral
-    from batwatt.inputs.workloads.batsim_files import read_workload
     from batwatt.model.signal import Clock
     from batwatt.report.saved_runs import begin_of
     from batwatt.results.carbon import account

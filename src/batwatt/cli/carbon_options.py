@@ -86,7 +86,7 @@ def weights_of(price: str | None, carbon_weight: float | None, price_weight: flo
 
 def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJob]:
     """Return the jobs of a file. Raises InputError."""
-    from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
+    from batwatt.inputs.batsim_files import read_phase_jobs
 
     return read_phase_jobs(path, parse_unit(length_unit), watts_of(watts))
 

@@ -37,7 +37,7 @@ def generate_platform(
 
     [bold]Example:[/] batwatt generate platform platforms/grid5000.toml -o my.xml
     """
-    from batwatt.inputs.platforms.platform_gen import read_platform_xml
+    from batwatt.inputs.servers import read_platform_xml
 
     write_output(read_platform_xml(servers), output)
 
@@ -115,7 +115,7 @@ def generate_machines(
 
     [bold]Example:[/] batwatt generate machines --machines 152 --cores 24 -o machines.xml
     """
-    from batwatt.inputs.platforms.platform_text import machines_xml
+    from batwatt.inputs.servers import machines_xml
     from batwatt.model.platform import SpeedMachineSpec
 
     kind = SpeedMachineSpec if speeds else MachineSpec
@@ -179,7 +179,7 @@ def generate_trace(
 
     batwatt generate trace --like tng --jobs 30000 --machines 48 -o jobs.csv
     """
-    from batwatt.inputs.traces.riskaware_text import to_riskaware
+    from batwatt.inputs.formats import to_riskaware
     from batwatt.inputs.workloads.pmbs_synthetic import synthetic
     from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 

@@ -106,7 +106,7 @@ def convert(
       --cores-per-server 4 --reference-flops 18.4e9
     batwatt convert workload.json --to batsim5 -o workload5.json
     """
-    from batwatt.inputs.traces.convert import SUFFIXES, convert_file
+    from batwatt.inputs.convert import SUFFIXES, convert_file
     from batwatt.inputs.workloads.google_like import to_text
     from batwatt.protocol.conversion import to_batsim5
 
@@ -114,7 +114,7 @@ def convert(
     if jobs.suffix == ".json" and format is None:
         if (workload, log, collections) != (ConvertOptions(), LogChoice(), None):
             raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
-        from batwatt.inputs.workloads.batsim5_files import converted_file
+        from batwatt.inputs.batsim_files import converted_file
 
         write_output(to_text(converted_file(jobs, to)), output)
         return
@@ -149,9 +149,7 @@ def convert(
 
 def _convert_table(path: Path, format: str, output: Path | None, collections: Path | None) -> None:
     """Write a table of Azure or Borg as a CSV trace, and print its number of jobs."""
-    from batwatt.inputs.traces.azure import azure_jobs
-    from batwatt.inputs.traces.borg import borg_jobs
-    from batwatt.inputs.traces.chunked_csv import write_chunks
+    from batwatt.inputs.cloud import azure_jobs, borg_jobs, write_chunks
 
     notes: Counter[str] = Counter()
     parts = azure_jobs(path, notes) if format == "azure" else borg_jobs(path, collections, notes)

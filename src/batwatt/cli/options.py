@@ -17,8 +17,8 @@ from batwatt.inputs.description import Inputs
 from batwatt.model.workload import LONG_S
 
 if TYPE_CHECKING:
-    from batwatt.inputs.traces.job_log import LogOptions
-    from batwatt.inputs.traces.jobs_csv import TimeUnit
+    from batwatt.inputs.batch_logs import LogOptions
+    from batwatt.inputs.jobs import TimeUnit
     from batwatt.model.platform import MachineSpec
     from batwatt.model.signal import Window
 
@@ -138,7 +138,7 @@ class LogChoice:
     def options(self) -> LogOptions:
         """Options for the readers. Raises InputError."""
         from batwatt.files import read_text
-        from batwatt.inputs.traces.job_log import LogOptions
+        from batwatt.inputs.batch_logs import LogOptions
 
         text = self.fields or ""
         if text.startswith("@"):

@@ -211,7 +211,7 @@ def gantt(
     batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
     batwatt gantt out/x -p platforms/small.xml -o out/x.svg
     """
-    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.inputs.platform_files import platform_of
     from batwatt.inputs.series.series_csv import read_series
     from batwatt.results.gantt import plot_gantt
 

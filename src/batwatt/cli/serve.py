@@ -29,7 +29,7 @@ from batwatt.cli.printing import note
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from batwatt.inputs.platforms.host_choice import HostChoice
+    from batwatt.inputs.platform_files import HostChoice
     from batwatt.model.series import Series
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
@@ -71,7 +71,7 @@ def serve_command(
     """
     from batwatt.batsim.bs import Bs
     from batwatt.batsim.wire import SchedulerSocket
-    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.inputs.platform_files import platform_of
     from batwatt.run.find_scheduler import attribute_errors, make_scheduler
 
     settings, run_options = read_options(options), dict[str, Any]()
@@ -101,7 +101,7 @@ def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str
     """Return the capacity for a workload of unknown length: a file, or the series of a text. Raises InputError."""
     from batwatt.inputs.description import capacity_of_text
     from batwatt.inputs.load import capacity_of, machines_of
-    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.inputs.platform_files import platform_of
 
     spec = capacity_of_text(text)
     if isinstance(spec, Path):

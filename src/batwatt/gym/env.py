@@ -35,8 +35,7 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.scheduler import Limits, host_actions
 from batwatt.gym.simulation import DEFAULT, OBSERVATIONS, REWARDS, Episode, Observation, Reward, Simulation
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.host_choice import all_hosts
-from batwatt.inputs.platforms.platform_xml import MASTER_HOST
+from batwatt.inputs.platform_files import MASTER_HOST, all_hosts
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.platform import MachineSpec, Platform

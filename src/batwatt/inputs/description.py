@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platform_files import HostChoice
 from batwatt.model.workload import LONG_S
 
 if TYPE_CHECKING:
+    from batwatt.inputs.batch_logs import LogOptions
+    from batwatt.inputs.jobs import TimeUnit
     from batwatt.inputs.series.capacity_spec import CapacitySpec
     from batwatt.inputs.series.envelope_spec import EnvelopeSpec
     from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec
-    from batwatt.inputs.traces.job_log import LogOptions
-    from batwatt.inputs.traces.jobs_csv import TimeUnit
     from batwatt.model.platform import MachineSpec, Platform
     from batwatt.model.series import Series
     from batwatt.model.signal import Window
@@ -32,7 +32,7 @@ def _input(help: str, **default: Any) -> Any:
 
 def _usual_log() -> LogOptions:
     # imported here, as numpy loads slowly
-    from batwatt.inputs.traces.job_log import USUAL
+    from batwatt.inputs.batch_logs import USUAL
 
     return USUAL
 

@@ -15,21 +15,19 @@ import numpy as np
 
 from batwatt.errors import InputError, remark
 from batwatt.files import SMALL, read_bytes, read_text
+from batwatt.inputs.batch_logs import USUAL, LogOptions
+from batwatt.inputs.batsim_files import read_events, read_workload
 from batwatt.inputs.clock import clock_of, tell
+from batwatt.inputs.convert import SUFFIXES, read_trace, window_workload, workload_with_flops
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.host_choice import all_hosts
+from batwatt.inputs.jobs import SECONDS, TimeUnit
+from batwatt.inputs.platform_files import all_hosts
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.on_clock import on_clock
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_spec import SignalSpec
-from batwatt.inputs.traces.convert import SUFFIXES, read_trace
-from batwatt.inputs.traces.delays_to_flops import workload_with_flops
-from batwatt.inputs.traces.job_log import USUAL, LogOptions
-from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
-from batwatt.inputs.traces.window import window_workload
-from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machine_of
 from batwatt.model.series import Series, checked_capacity
 from batwatt.model.signal import Clock, Window

@@ -17,11 +17,10 @@ from batwatt.batsim.bs import Link
 from batwatt.batsim.wire import batsim_command, batsim_version, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import write_text
+from batwatt.inputs.batsim_files import converted_file, read_events
+from batwatt.inputs.convert import workload_json
 from batwatt.inputs.load import RunInputs, is_trace
-from batwatt.inputs.platforms.platform_text import machines_xml
-from batwatt.inputs.traces.window import workload_json
-from batwatt.inputs.workloads.batsim5_files import converted_file
-from batwatt.inputs.workloads.batsim_files import read_events
+from batwatt.inputs.servers import machines_xml
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.workload import Workload

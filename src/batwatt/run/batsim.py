@@ -15,9 +15,8 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.errors import DeadlockError, tell_before_work
 from batwatt.files import whole_set
-from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_files import read_events, read_workload
+from batwatt.inputs.batsim_files import read_events, read_workload
+from batwatt.inputs.platform_files import HostChoice, read_platform
 from batwatt.results.run_files import write_record
 from batwatt.run.run import OUTPUTS
 

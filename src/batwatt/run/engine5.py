@@ -12,9 +12,8 @@ from types import MappingProxyType
 from batwatt.engine.server5 import Engine5
 from batwatt.errors import DeadlockError
 from batwatt.files import whole_set
-from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.platform_xml import read_platform5
-from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
+from batwatt.inputs.batsim_files import read_events5, read_workload5
+from batwatt.inputs.platform_files import HostChoice, read_platform5
 from batwatt.results.batsim5_files import write_record5
 
 LOGGER = logging.getLogger(__name__)

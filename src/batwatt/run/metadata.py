@@ -13,7 +13,7 @@ from typing import Any
 from batwatt._version import __version__
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.files import is_file, write_json
-from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platform_files import HostChoice
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
+from batwatt.inputs.platform_files import HostChoice, platform_of
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.series import Series
 

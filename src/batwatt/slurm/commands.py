@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from batwatt.errors import BatwattError, InputError
-from batwatt.inputs.platforms.hostlist import expand
-from batwatt.inputs.traces.job_log import duration_s
+from batwatt.inputs.batch_logs import duration_s
+from batwatt.inputs.servers import expand
 from batwatt.model.platform import Platform
 
 MARK = "batwatt"

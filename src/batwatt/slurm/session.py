@@ -16,7 +16,7 @@ from typing import Any
 from batwatt.batsim import events as ev
 from batwatt.batsim.bs import Bs
 from batwatt.errors import BatwattError, InputError
-from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
+from batwatt.inputs.platform_files import HostChoice, platform_of
 from batwatt.run.find_scheduler import attribute_errors, make_scheduler, scheduler_class
 from batwatt.scheduling.base import EVENTS, PowerOptions, Scheduler
 from batwatt.slurm.account import Account, Feed, PowerMeter

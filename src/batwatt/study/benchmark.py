@@ -12,10 +12,10 @@ from typing import Any, Literal
 from batwatt.checks import rng_of
 from batwatt.errors import InputError
 from batwatt.files import PACKAGE
+from batwatt.inputs.batch_logs import LogOptions
+from batwatt.inputs.convert import window_workload
+from batwatt.inputs.jobs import TraceJob
 from batwatt.inputs.load import windowed
-from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.window import window_workload
 from batwatt.inputs.workloads.google_like import GoogleLike, google_like
 from batwatt.inputs.workloads.pm100_like import Pm100Like, pm100_like
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic

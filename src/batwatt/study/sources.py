@@ -13,10 +13,9 @@ from typing import Any
 
 from batwatt.errors import InputError, errors_of
 from batwatt.files import digest_of, is_file, is_folder
+from batwatt.inputs.batch_logs import USUAL, LogOptions
 from batwatt.inputs.load import is_trace
-from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.platform_xml import MASTER_HOST
-from batwatt.inputs.traces.job_log import USUAL, LogOptions
+from batwatt.inputs.platform_files import MASTER_HOST, HostChoice
 from batwatt.model.platform import MachineSpec
 from batwatt.model.signal import Window
 from batwatt.run.loader import files_beside

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, JsonValue, field_validator, model_va
 
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError
-from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.inputs.jobs import TimeUnit
 from batwatt.run.spec import EngineName
 from batwatt.study.generators import GENERATORS
 from batwatt.study.yaml_model import Declared, wrong

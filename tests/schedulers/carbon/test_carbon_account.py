@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs.batsim_files import phase_workload
 from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel, ShiftJob
 from batwatt.protocol.workload4 import parse_workload

@@ -16,9 +16,9 @@ from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.errors import InputError
+from batwatt.inputs.batsim_files import phase_workload
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.platform_text import machines_xml
-from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.inputs.servers import machines_xml
 from batwatt.model.platform import machines_platform
 from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel, constant

@@ -8,7 +8,7 @@ from clusters import enqueue
 
 from batwatt.batsim.adapters import simulate
 from batwatt.engine.core import Engine
-from batwatt.inputs.workloads.batsim_files import read_events
+from batwatt.inputs.batsim_files import read_events
 from batwatt.schedulers.easy import Easy
 from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make

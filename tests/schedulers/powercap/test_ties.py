@@ -13,7 +13,7 @@ import pytest
 from builders import job, machine, played, starts
 from clusters import Attempt, enqueue, run_now
 
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.platform_files import read_platform
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.schedulers.easy import Easy
 from batwatt.schedulers.powercap.plan import Plan

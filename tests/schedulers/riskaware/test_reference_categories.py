@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces.reference import read_reference
+from batwatt.inputs.formats import read_reference
 from batwatt.model.work import Categories, Reference
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
 

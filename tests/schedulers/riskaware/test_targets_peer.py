@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from machine_talk import machine_job
 
+from batwatt.inputs.formats import read_reference, read_riskaware
 from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.traces.reference import read_reference
-from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.model.work import Categories
 from batwatt.schedulers.riskaware.planners import Targets, TargetSettings
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK

@@ -13,7 +13,7 @@ from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.errors import InputError
-from batwatt.inputs.traces.delays_to_flops import workload_with_flops
+from batwatt.inputs.convert import workload_with_flops
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.platform import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.schedulers.oversubscribed import Oversubscribed

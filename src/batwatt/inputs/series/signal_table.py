@@ -13,10 +13,10 @@ import pandas as pd
 from batwatt.checks import row_too_long
 from batwatt.errors import InputError
 from batwatt.files import read_text
+from batwatt.inputs.jobs import csv_rows
 from batwatt.inputs.series.series_csv import MORE_FIELDS, without_comments
 from batwatt.inputs.series.signal_json import json_table
 from batwatt.inputs.series.signal_times import looks_like_date
-from batwatt.inputs.traces.trace import csv_rows
 
 MOST_COLUMNS = 1000
 """Greatest number of columns: a table with more has its times in columns, or is not a table."""

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.traces.trace import TraceJob
 from batwatt.units import DAY_S
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from batwatt.inputs.jobs import TraceJob
 
 Kind = Literal["uniform", "log-scale", "log-scale-u", "3types"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -80,7 +81,10 @@ def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
 
     Section 5.3 of the riskaware paper; see the module for T_avg. Same seed, same jobs. Raises InputError.
     """
+    # imported here, as numpy loads slowly
     import numpy as np
+
+    from batwatt.inputs.jobs import TraceJob
 
     rng = rng_of(seed, params.WHERE)
     releases = np.rint(np.arange(params.jobs) * (params.end_s / params.jobs))

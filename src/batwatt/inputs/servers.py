@@ -1,10 +1,10 @@
-"""Generator of SimGrid platforms from a short TOML description of servers."""
+"""Platforms of servers described in TOML, and lists of hosts in Slurm's notation."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +14,102 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from batwatt.checks import shown, validated
 from batwatt.errors import InputError
 from batwatt.files import read_text
-from batwatt.inputs.platforms.hostlist import expand
-from batwatt.inputs.platforms.platform_text import document, host_xml
-from batwatt.model.platform import MIN_SWITCH_S, SLEEP_SPEED, State, described, switch_speed
+from batwatt.model.platform import (
+    MACHINE,
+    MAX_HOSTS,
+    MIN_SWITCH_S,
+    SLEEP_SPEED,
+    MachineSpec,
+    State,
+    described,
+    switch_speed,
+)
 from batwatt.units import speed_text
+
+_PART = re.compile(r"[^,\[\]]+|\[[^\]]*\]|,")
+
+
+def expand(text: str) -> tuple[str, ...]:
+    """Return the names in a list of hosts such as `n[01-03,7],gpu1`. Raises ValueError."""
+    return tuple(name for part in _parts(text) for name in _names(part))
+
+
+def _parts(text: str) -> Iterator[list[str]]:
+    """Yield each part between commas outside of brackets, as plain texts and texts in brackets."""
+    part: list[str] = []
+    tokens = _PART.findall(text)
+    if "".join(tokens) != text:
+        raise ValueError(f"{text!r} is not a list of hosts")
+    for token in tokens:
+        if token == ",":
+            yield part
+            part = []
+        else:
+            part.append(token)
+    if part:
+        yield part
+
+
+def _names(part: Iterable[str]) -> list[str]:
+    names = [""]
+    for token in part:
+        ends = _numbers(token[1:-1]) if token.startswith("[") else [token]
+        if len(names) * len(ends) > MAX_HOSTS:
+            raise ValueError(f"{''.join(part)!r} names more than {MAX_HOSTS} hosts")
+        names = [name + end for name in names for end in ends]
+    return names
+
+
+def _numbers(text: str) -> list[str]:
+    numbers: list[str] = []
+    for interval in text.split(","):
+        low, dash, high = interval.partition("-")
+        if not (low.isdecimal() and (high.isdecimal() or not dash)):
+            raise ValueError(f"{text!r} are not numbers of hosts")
+        last = int(high or low)
+        if last - int(low) >= MAX_HOSTS:
+            raise ValueError(f"{text!r} are more than {MAX_HOSTS} hosts")
+        numbers += [f"{number:0{len(low)}d}" for number in range(int(low), last + 1)]
+    return numbers
+
+
+def document(comment: str, hosts: Iterable[str]) -> str:
+    """Return the platform file of some lines of hosts, with a master host and a network that takes no time."""
+    lines = [
+        "<?xml version='1.0'?>",
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+        '<platform version="4.1">',
+        f"  <!-- {comment} -->",
+        '  <zone id="AS0" routing="Vivaldi">',
+        *host_xml("master_host", 'speed="1Gf"', {"wattage_per_state": "0:0"}),
+    ]
+    return "\n".join([*lines, *hosts, "  </zone>", "</platform>", ""])
+
+
+def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[str]:
+    """Return the XML lines of one host."""
+    # imported here, as it loads network modules, too
+    from xml.sax.saxutils import quoteattr
+
+    return [
+        f'    <host id={quoteattr(name)} coordinates="0 0 0" {attributes}>',
+        *(f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in sorted(properties.items())),
+        "    </host>",
+    ]
+
+
+def machines_xml(machines: MachineSpec, maker: str = "batwatt generate machines") -> str:
+    """Return the SimGrid platform (XML 4.1) of machines and a master host; each host has the property `machine`.
+
+    Its comment names `maker`, the command that generates it.
+    """
+    attributes, properties = described(machines.states, len(machines.computing), 1)
+    lines: list[str] = []
+    for machine, name in machines.host_names:
+        lines += host_xml(name, attributes, properties | {MACHINE: machine})
+    comment = f"{machines.machines} machines of {machines.cores} cores. Made by `{maker}`."
+    return document(comment, lines)
+
 
 MAX_COUNT = 100_000
 """Greatest number of servers of one type."""

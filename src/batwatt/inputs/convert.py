@@ -1,31 +1,284 @@
-"""Conversion of job traces (SWF, CSV, the riskaware paper's text, logs of batch systems) to Batsim workloads."""
+"""Jobs of any format as a workload, a CSV trace, or Batsim's files: format, 0 s, window, work of delays."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, finite
 from batwatt.errors import InputError, UnknownNameError, remark
 from batwatt.files import is_file, open_text
-from batwatt.inputs.traces.job_log import USUAL, LogOptions
-from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
-from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
-from batwatt.inputs.traces.pbs import is_pbs, read_pbs
-from batwatt.inputs.traces.riskaware_text import read_riskaware
-from batwatt.inputs.traces.sacct import is_sacct, read_sacct
-from batwatt.inputs.traces.swf import read_swf, swf_origin_s, swf_trace_jobs
-from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.inputs.traces.zero import from_zero, remark_earlier, zero_of
-from batwatt.model.workload import ESTIMATE, JOB_FIELDS, START_S
-from batwatt.units import microseconds
+from batwatt.inputs.batch_logs import USUAL, LogOptions, is_sacct, read_sacct
+from batwatt.inputs.formats import (
+    is_job_table,
+    is_pbs,
+    read_job_table,
+    read_pbs,
+    read_riskaware,
+    read_swf,
+    swf_origin_s,
+    swf_trace_jobs,
+)
+from batwatt.inputs.jobs import (
+    Column,
+    TimeUnit,
+    TraceJob,
+    TraceTable,
+    factor_of,
+    iter_jobs_csv,
+    read_jobs_table,
+    within,
+)
+from batwatt.model.signal import date_text, parse_date
+from batwatt.model.workload import (
+    DEPENDS,
+    ESTIMATE,
+    JOB_FIELDS,
+    LENGTH,
+    RELEASE,
+    START_S,
+    Composed,
+    Delay,
+    JobSpec,
+    Parallel,
+    Profile,
+    Workload,
+)
+from batwatt.protocol.numbers import MAX_INT
+from batwatt.protocol.workload4 import full_id
+from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, microseconds, number_text
+
+
+def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:
+    """Convert the delays of a workload to flops that last as long on cores of `speed_flops` flop/s."""
+    profiles = {
+        name: Parallel(per_host_flops=_work(profile.duration_s, speed_flops), return_code=profile.return_code)
+        if isinstance(profile, Delay)
+        else profile
+        for name, profile in workload.profiles.items()
+    }
+    raw_profiles = {name: _delays_to_flops(raw, speed_flops) for name, raw in workload.raw_profiles.items()}
+    return replace(workload, profiles=profiles, raw_profiles=raw_profiles)
+
+
+def _delays_to_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str, Any]:
+    if raw.get("type") != "delay":
+        return raw
+    others = {name: value for name, value in raw.items() if name not in ("type", "delay")}
+    return {"type": "parallel_homogeneous", "cpu": _work(raw["delay"], speed_flops), "com": 0, **others}
+
+
+def has_delay(profile: Profile, profiles: Mapping[str, Profile]) -> bool:
+    """Return whether a profile is a delay, or a part of it is; a composed one has no circle."""
+    if isinstance(profile, Composed):
+        return any(name in profiles and has_delay(profiles[name], profiles) for name in set(profile.sequence))
+    return isinstance(profile, Delay)
+
+
+def _work(duration_s: float, speed_flops: float) -> float:
+    """Return the flops rounded as in Batsim's JSON, so that the sent flops are those of the run."""
+    return round(duration_s * speed_flops, 6)
+
+
+_log = logging.getLogger(__name__)
+_HINT = "correct or leave out such jobs, or say another begin"
+
+
+def zero_of(
+    submits_s: Column, origin_s: float | None, options: LogOptions, source: object, *, window: bool = False
+) -> tuple[float, float | None]:
+    """Return the time of a trace that becomes 0 s of a run, and its date in s since 1970, None if it is not known.
+
+    `origin_s` is the date of the trace's own 0 s, or None: 0 s where its times are dates. Plain times of a trace with a
+    `window` do not change. One line in the log states 0 s. Raises InputError.
+    """
+    first_s, last_s = float(submits_s.min()), float(submits_s.max())
+    if last_s > LATEST_S:
+        problem = f"a job is submitted at {last_s:.15g} s, {last_s / YEAR_S:.0f} years on"
+        raise InputError(source, problem, "divide all its times by 1000 if they are milliseconds since 1970")
+    begin = options.begin
+    plain = origin_s != 0.0
+    if plain and first_s >= SINCE_1970_S:
+        origin_s, plain = 0.0, False
+    own_zero = window and plain
+    why = "as begin says"
+    if begin is None:
+        zero_s, why = (0.0, "as in the file") if own_zero else (first_s, "the first submission")
+    elif plain and math.isnan(parse_date(begin, options.zone)):
+        zero_s = float(begin)
+    else:
+        date = options.date(source) or 0.0
+        zero_s = 0.0 if own_zero else first_s
+        if origin_s is None:
+            origin_s = date - zero_s
+        else:
+            zero_s = date - origin_s
+    last = _time_text(last_s, origin_s)
+    if last_s < zero_s:
+        raise InputError(source, f"no job is submitted at {begin} or later", f"the last one is submitted at {last}")
+    if not last_s - zero_s < SINCE_1970_S:
+        years = (last_s - zero_s) / YEAR_S
+        problem = f"a job is submitted at {last}, {years:.0f} years after 0 s ({_time_text(zero_s, origin_s)})"
+        raise InputError(source, f"{problem}: times of two clocks", _HINT)
+    if zero_s != 0.0 or origin_s is not None:
+        names = [] if origin_s is None else [date_text(origin_s + zero_s)]
+        names += [f"{number_text(zero_s)} s of its times"] if plain and (zero_s != 0.0 or not names) else []
+        remark(_log, "%s", f"{source}: 0 s is {', '.join([*names, why])}")
+    return zero_s, None if origin_s is None else origin_s + zero_s
+
+
+def from_zero(table: TraceTable, options: LogOptions, source: object, *, window: bool = False) -> TraceTable:
+    """Return the jobs with times from 0 s of `zero_of`, without jobs submitted earlier. Raises InputError."""
+    zero_s, date = zero_of(table.submit_s, table.origin_s, options, source, window=window)
+    later = table.submit_s >= zero_s
+    if options.begin is not None:
+        remark_earlier(int((~later).sum()), len(table), options, source)
+        table = table.rows(later)
+    if zero_s != 0.0:
+        needs = dict(table.needs)
+        if START_S in needs:
+            start_s: Column = np.maximum(needs[START_S] - zero_s, 0.0)
+            needs[START_S] = np.round(start_s, 6)
+        table = replace(table, submit_s=np.round(table.submit_s - zero_s, 6), needs=needs)
+    return replace(table, origin_s=date)
+
+
+def remark_earlier(count: int, total: int, options: LogOptions, source: object) -> None:
+    """Warn of jobs that are left out because they are submitted before `begin`, if any."""
+    if count:
+        remark(_log, "%s: %d of %d jobs are left out, submitted before %s", source, count, total, options.begin)
+
+
+def _time_text(time_s: float, origin_s: float | None) -> str:
+    return f"{number_text(time_s)} s" if origin_s is None else date_text(origin_s + time_s)
+
+
+MAX_S = 1e15
+"""Greatest time in s at which a float roughly resolves microseconds."""
+
+
+def window_workload(
+    jobs: Iterable[TraceJob],
+    begin_s: float | None,
+    end_s: float | None,
+    nb_res: int,
+    name: str = "w0",
+    source: object = "<memory>",
+) -> Workload:
+    """Return the jobs of a window [begin_s, end_s] (s; both None: all jobs) as a Batsim workload.
+
+    Jobs of the window have begin - length < release <= end. A job released earlier has run since its release: it is
+    submitted at `begin_s` with its remaining length, length - (begin - release), and fields `release_s` and `length_s`
+    of the whole job, by which it starts again if it is killed. Times are those of the trace. Profiles are delays named
+    by their length, such as d300; there is no walltime: a requested time becomes `estimate_s`. The extra fields
+    `memory`, `use`, `checkpoint_s`, `recovery_s`, `power_w`, `start_s` (in the time of the trace), `user`, `group`,
+    `queue`, `qos` stay, and `depends_on` with jobs of the window: others have completed. A job wider than `nb_res`
+    stays: the scheduler rejects it.
+
+    Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError, which names `source`.
+    """
+    begin, end = _bounds(begin_s, end_s, source)
+    table = TraceTable.of(jobs, source)
+    _check(table, name, source)
+    early = table.submit_s < begin
+    left_s = table.run_s.copy()
+    # one by one, as `round` and numpy differ in the last digit
+    left_s[early] = [round(value, 6) for value in (table.run_s - (begin - table.submit_s))[early].tolist()]
+    submits_s = np.maximum(table.submit_s, begin)
+    inside = np.flatnonzero((table.submit_s <= end) & (left_s > 0.0))
+    if not len(inside):
+        where = "" if begin_s is None else f" in the window [{begin:g}, {end:g}] s"
+        raise InputError(source, f"no job{where}, of {len(table)}", "move the window or take another trace")
+    by_id = np.array(sorted(inside.tolist(), key=table.ids.tolist().__getitem__))
+    rows = by_id[np.argsort(submits_s[by_id], kind="stable")]
+    table, early = table.rows(rows), early[rows]
+    lengths, profile_of = np.unique(left_s[rows], return_inverse=True)
+    delays = {f"d{number_text(length_s)}": length_s for length_s in lengths.tolist()}
+    names = list(delays)
+    ids = table.ids.tolist()
+    depends = within(table.depends, set(ids), source) if table.depends else {}
+    together = " ".join(ids)
+    usual = all(ids) and "!" not in together and name not in together
+    needs = [(field, column.tolist()) for field, column in table.needs.items()]
+    labels = [(field, column.tolist()) for field, column in table.labels.items()]
+    window_jobs = []
+    submits = submits_s[rows].tolist()
+    plain = [int(time_s) if time_s.is_integer() else time_s for time_s in submits]
+    columns = (table.cpus.astype(int).tolist(), profile_of.tolist(), early.tolist())
+    for row, (id, submit_s, subtime, cpus, profile, before) in enumerate(
+        zip(ids, submits, plain, *columns, strict=True)
+    ):
+        own = f"{name}!{id}" if usual else full_id(id, name, f"{source}: job {id!r}")
+        raw: dict[str, Any] = {"id": own, "subtime": subtime, "res": cpus, "profile": names[profile]}
+        if before:
+            raw[RELEASE], raw[LENGTH] = _plain_job(float(table.submit_s[row])), _plain_job(float(table.run_s[row]))
+        if needs:
+            raw |= {field: _plain_job(value) for field, values in needs if (value := values[row]) == value}
+        if labels:
+            raw |= {field: text for field, texts in labels if (text := texts[row])}
+        if id in depends:
+            raw[DEPENDS] = depends[id]
+        window_jobs.append(JobSpec(own, submit_s, cpus, names[profile], None, raw))
+    return Workload(
+        name=name,
+        jobs=tuple(window_jobs),
+        profiles={profile: Delay(length_s) for profile, length_s in delays.items()},
+        raw_profiles={
+            profile: {"type": "delay", "delay": _plain_job(length_s)} for profile, length_s in delays.items()
+        },
+        nb_res=nb_res,
+        source=str(source),
+        recorded=True,
+        begin="" if table.origin_s is None else date_text(table.origin_s),
+    )
+
+
+def workload_json(workload: Workload) -> dict[str, Any]:
+    """Return a workload as JSON data for Batsim."""
+    rows = [{**job.raw, "id": job.name} for job in workload.jobs]
+    return {"nb_res": workload.nb_res, "jobs": rows, "profiles": dict(workload.raw_profiles)}
+
+
+def _plain_job(value: float) -> float:
+    """Return a number, as an int if whole."""
+    return int(value) if value.is_integer() else value
+
+
+def _bounds(begin_s: float | None, end_s: float | None, source: object) -> tuple[float, float]:
+    if begin_s is None and end_s is None:
+        return 0.0, MAX_S
+    try:
+        begin, end = round(finite(begin_s), 6), round(finite(end_s), 6)
+    except ValueError:
+        problem = f"a window needs two finite times, got {begin_s!r} and {end_s!r}"
+        raise InputError(source, problem, "give begin_s and end_s in s, or neither for the whole trace") from None
+    if not 0.0 <= begin < end <= MAX_S:
+        problem = f"a window must satisfy 0 <= begin_s < end_s, got {begin_s!r} and {end_s!r}"
+        raise InputError(source, problem, "correct the two times")
+    return begin, end
+
+
+def _check(table: TraceTable, workload: str, source: object) -> None:
+    """Raise InputError for a job that cannot run, and for an id of two jobs."""
+    times = (table.submit_s >= 0.0) & (table.submit_s <= MAX_S) & (table.run_s > 0.0) & (table.run_s <= MAX_S)
+    good = times & (table.cpus >= 1) & (table.cpus <= MAX_INT)
+    if not good.all():
+        job = table[int(np.argmin(good))]
+        problem = f"needs a release >= 0 s, a length > 0 s and cores in 1..{MAX_INT}, got "
+        problem += f"{job.submit_s!r}, {job.run_s!r}, {job.cpus!r}"
+        raise InputError(f"{source}: job {job.id!r}", problem, "leave jobs of unknown length or width out")
+    names = [id.removeprefix(f"{workload}!") for id in table.ids.tolist()]
+    if len(set(names)) < len(names):
+        [(twice, _)] = Counter(names).most_common(1)
+        raise InputError(f"{source}: job {twice!r}", "appears twice", "ids must differ: renumber the jobs")
+
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
@@ -47,7 +300,6 @@ LOGS: dict[Format, Callable[[Path | str, LogOptions], TraceTable]] = {
 }
 """Formats of batch systems' logs, to which LogOptions apply, and their readers."""
 
-_log = logging.getLogger(__name__)
 _MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
 _MAX_HOSTS = 2**31 - 1
 

@@ -1,0 +1,686 @@
+"""Readers of formats of jobs: SWF, the text of the riskaware paper, published tables, PBS and Torque.
+
+Reader of published job tables: parquet, or CSV, whose columns a Layout names; and of logs in the form of one.
+
+The columns of the id, the submission and a width decide on the entry of TABLES. Rules of all: the width is the
+allocated one, else the requested one, in cores or nodes by `width`; a run time is the table's, else end - start;
+dates without an offset are in UTC by default.
+
+PM100 (Marconi100): `time_limit` is in minutes, `INFINITE` is no limit; power is the mean, the standard deviation and
+the maximum of the samples in `node_power_consumption` (`power_consumption` in an older release), a list for the whole
+job, in W; cores are called `num_cores_*` or `num_cpus_*`.
+
+F-DATA (Fugaku): power is `avgpcon`, the mean of a node, times the nodes. The documentation states no unit of `elpl` and
+`avgpcon`; the assumption is s and W.
+
+Eagle (NREL): tasks of an array have one `job_id`: the second is called `17-2`. Allocated nodes were exclusive, and
+`processors_req` is the number of requested processors.
+
+OpenDC (`tasks.parquet`): times are in ms, submissions since 1970; no user, start or request.
+
+Memory is not read, as no documentation states its unit. `jobs_of` counts lines that are left out by reason.
+Parquet needs pyarrow.
+
+Reader of the accounting of PBS and Torque: a line is `date;kind;id;name=value name=value ...`.
+
+A record of kind E, the end of a job, is a job; others (queued, started, deleted, run again) are not, nor is the parent
+`5[]` of an array, whose jobs `5[1]`, `5[2]` have records of their own. Dates in it are s since 1970. The width is
+total_execution_slots, else the greatest of Resource_List.ncpus, which may be a default of the queue, and procs, N x P
+of Resource_List.nodes `N:ppn=P` or select `N:ncpus=P`, the ncpus in exec_vnode, and the slots in exec_host, where the N
+of `host/N` is the number of one slot; in nodes unique_node_count or Resource_List.nodect. The run time is
+resources_used.walltime, which Torque samples, or end - start where it is 0 s. Resource_List.walltime is the limit;
+labels are user, group and queue.
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+import math
+import re
+import warnings
+from collections import Counter, namedtuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.checks import SHOWN, finite, number_in_file
+from batwatt.errors import InputError, extra, remark
+from batwatt.files import LONGEST_LINE, open_bytes, open_text, readable
+from batwatt.inputs.batch_logs import USUAL, LogColumns, LogOptions, dates_s, duration_s, each, jobs_of, later_s, number
+from batwatt.inputs.jobs import Column, Texts, TraceJob, TraceTable, csv_rows, labels_of, rounded
+from batwatt.model.series import LARGEST
+from batwatt.model.work import Reference
+from batwatt.model.workload import ESTIMATE, LABELS, MEMORY, POWER_MAX_W, POWER_STD_W, START_S
+from batwatt.units import LATEST_S, SINCE_1970_S, microseconds, number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow
+
+
+_KB_PER_GB = 2.0**20
+_MOST_KB, _USUAL_KB = 2.0**30, 2.0**25
+"""1 TB and 32 GB for a processor: all jobs of a log have less, and half of them; in bytes, few have."""
+_EXTRA = (MEMORY, *LABELS, START_S)
+_log = logging.getLogger(__name__)
+
+
+SwfJob = namedtuple(
+    "SwfJob",
+    "job_number submit_time wait_time run_time allocated_processors average_cpu_time used_memory "
+    "requested_processors requested_time requested_memory status user_id group_id executable_number queue_number "
+    "partition_number preceding_job_number think_time",
+)
+"""The 18 fields of one SWF line, in order; times in s, memory in KB per processor, -1 is unknown."""
+
+_WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"})
+
+
+def swf_origin_s(path: Path | str) -> float | None:
+    """Return the date of 0 s of an SWF file in s since 1970 by its header (UnixStartTime), or None."""
+    with open_text(path) as stream:
+        for line in stream:
+            if line.strip() and not line.lstrip().startswith(";"):
+                break
+            name, _, value = line.lstrip("; \t").partition(":")
+            if name.strip().lower() == "unixstarttime":
+                try:
+                    return origin_s if SINCE_1970_S <= (origin_s := float(value)) <= LATEST_S else None
+                except ValueError:
+                    return None
+    return None
+
+
+def iter_swf(path: Path | str) -> Iterator[SwfJob]:
+    """Yield the lines of an SWF file (or `.gz`), one at a time, without comments. Raises InputError with the line.
+
+    Fields after the 18th, as in MetaCentrum's logs, are ignored, with a remark.
+    """
+    longer = most = 0
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            words = line.partition(";")[0].split()
+            if len(words) > len(SwfJob._fields):
+                longer, most = longer + 1, max(most, len(words))
+            if words:
+                yield _swf_job(words, f"{path} line {number}")
+    if longer:
+        remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
+
+
+def read_swf(path: Path | str) -> TraceTable:
+    """Read the jobs of an SWF file as columns. Raises InputError with the line.
+
+    Lines of status 2, 3 and 4 are parts of a job, between checkpoints: they are left out beside the line of the job;
+    without it they are one job: the line with the first submission, with the sum of the run times; of parts of several
+    widths the greatest counts, with a run time that keeps the core seconds. Jobs without a submission time are left
+    out. One line has the number of each.
+
+    Processors are the allocated ones, else the requested ones. `memory` is in GB (2^20 KB) of the whole job: the
+    requested, else the used memory. `user` and `group` are the ids, `queue` is the number of the queue, else of the
+    partition. The start (`start_s`) is the submission plus the waiting time. Memory that seems to be in bytes, not in
+    KB, is not read.
+    """
+    return _table(_swf_numbers(path), path)
+
+
+def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
+    """Yield the jobs of an SWF file, also with the 18 fields as extra fields. Raises InputError."""
+    rows = _swf_numbers(path)
+    # a row at a time, as lists of numbers take much memory
+    for job, row in zip(_table(rows, path), map(np.ndarray.tolist, rows), strict=True):
+        fields = zip(SwfJob._fields, (int(value) if value.is_integer() else value for value in row), strict=True)
+        yield replace(job, extra=dict(fields) | {name: job.extra[name] for name in _EXTRA if name in job.extra})
+
+
+def _swf_numbers(path: Path | str) -> npt.NDArray[np.float64]:
+    """Return the jobs as rows of 18 numbers; lines are read all at once if each is plain, else one by one."""
+    count = len(SwfJob._fields)
+    with open_text(path) as stream, warnings.catch_warnings(action="error"):
+        try:
+            rows = np.loadtxt(stream, comments=";", ndmin=2)
+        except (ValueError, UserWarning):
+            rows = np.full((1, 1), np.nan)
+    plain = rows.shape[1] == count and (np.abs(rows) <= LARGEST).all() and (rows[:, 1] >= -1.0).all()
+    if not (plain and (rows == np.floor(rows)).all()):
+        rows = np.array(list(iter_swf(path)), dtype=float).reshape(-1, count)
+    rows = _without_parts(rows, path)
+    submitted = rows[:, 1] >= 0.0
+    if unknown := int((~submitted).sum()):
+        remark(_log, "%s: %d of %d jobs are left out, without a submission", path, unknown, len(rows))
+    return rows[submitted]
+
+
+def _without_parts(rows: npt.NDArray[np.float64], path: Path | str) -> npt.NDArray[np.float64]:
+    """Return the lines of whole jobs; parts of a job without such a line become one."""
+    lines = SwfJob(*rows.T)
+    part = np.isin(lines.status, (2, 3, 4))
+    alone = np.flatnonzero(part & ~np.isin(lines.job_number, lines.job_number[~part]))
+    # the first submission first; -1 is unknown
+    submits_s = np.where(lines.submit_time >= 0.0, lines.submit_time, np.inf)
+    alone = alone[np.argsort(submits_s[alone], kind="stable")]
+    numbers, first, job = np.unique(lines.job_number[alone], return_index=True, return_inverse=True)
+    runs_s = np.maximum(lines.run_time[alone], 0.0)
+    widths = np.where(lines.allocated_processors > 0, lines.allocated_processors, lines.requested_processors)[alone]
+    widest, core_s = np.full(len(numbers), -1.0), np.zeros(len(numbers))
+    np.maximum.at(widest, job, widths)
+    widths = np.where(widths > 0, widths, widest[job])
+    np.add.at(core_s, job, widths * runs_s)
+    rows = rows.copy()
+    places = alone[first]
+    rows[places, 3] = core_s / np.where(widest != 0.0, widest, 1.0)
+    rows[places, 4] = widest
+    whole = ~part
+    whole[places] = True
+    if part.any():
+        text = "%s: %d lines of status 2, 3 or 4 are parts of %d jobs; %d of these have no other line and are their sum"
+        remark(_log, text, path, int(part.sum()), len(np.unique(lines.job_number[part])), len(numbers))
+    if several := len(np.unique(job[widths < widest[job]])):
+        text = "%s: %d of these jobs have parts of several widths: the greatest, and a run time with their core seconds"
+        remark(_log, text, path, several)
+    return rows[whole]
+
+
+def _table(rows: npt.NDArray[np.float64], path: Path | str) -> TraceTable:
+    job = SwfJob(*rows.T)
+    cpus = np.where(job.allocated_processors > 0, job.allocated_processors, job.requested_processors)
+    memory_kb = np.where(job.requested_memory > 0, job.requested_memory, job.used_memory)
+    stated_kb = memory_kb[memory_kb > 0]
+    if len(stated_kb) and (stated_kb.max() >= _MOST_KB or np.median(stated_kb) >= _USUAL_KB):
+        text = (
+            "%s: memory is not read: %s KB for each processor (%s GB) may be bytes; divide it by 1024 in the file then"
+        )
+        largest_kb = float(stated_kb.max())
+        remark(_log, text, path, number_text(largest_kb), number_text(round(largest_kb / _KB_PER_GB)))
+        memory_kb = np.full(len(memory_kb), -1.0)
+    queue = np.where(job.queue_number != -1, job.queue_number, job.partition_number)
+    needs = {
+        MEMORY: np.where((memory_kb > 0) & (cpus > 0), memory_kb * cpus / _KB_PER_GB, np.nan),
+        ESTIMATE: np.where(job.requested_time > 0, job.requested_time, np.nan),
+        START_S: np.where(job.wait_time >= 0, job.submit_time + job.wait_time, np.nan),
+    }
+    numbers = {"user": job.user_id, "group": job.group_id, "queue": queue}
+    return TraceTable(
+        np.array([str(int(number)) for number in job.job_number.tolist()], dtype=object),
+        rounded(job.submit_time),
+        rounded(job.run_time),
+        cpus,
+        {name: rounded(column) for name, column in needs.items() if not np.isnan(column).all()},
+        labels={
+            name: labels_of("" if number == -1 else number_text(number) for number in column.tolist())
+            for name, column in numbers.items()
+            if (column != -1).any()
+        },
+    )
+
+
+def _swf_job(words: list[str], where: str) -> SwfJob:
+    count = len(SwfJob._fields)
+    if len(words) < count:
+        raise InputError(where, f"has {len(words)} fields, an SWF job has {count}", "write -1 for what is unknown")
+    words = words[:count]
+    try:
+        job = SwfJob(*map(int, words))
+    except ValueError:
+        job = None
+    if job is not None and job.submit_time >= -1 and min(job) >= -LARGEST and max(job) <= LARGEST:
+        return job
+    return SwfJob(*(_field(name, word, where) for name, word in zip(SwfJob._fields, words, strict=True)))
+
+
+def _field(name: str, word: str, where: str) -> float:
+    value = number_in_file(where, name, word, "write a number, -1 for unknown")
+    if not abs(value) <= LARGEST:
+        raise InputError(where, f"{name} {value:g} is larger than {LARGEST:g}", "correct the line")
+    if name == "submit_time" and value < 0.0 and value != -1.0:
+        raise InputError(where, f"submit_time must be >= 0 s, got {word}", "leave the job out")
+    if value.is_integer():
+        return int(value)
+    if name in _WHOLE:
+        raise InputError(where, f"{name} must be a whole number, got {word}", "correct the line")
+    return value
+
+
+_FIELDS = ("id", "release", "length", "cores")
+_HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
+
+
+def read_riskaware(path: Path | str) -> TraceTable:
+    """Read the jobs of a text file (or `.gz`), in its order, which may differ from that of their release.
+
+    A line is `id release length cores [anything]`, with release and length in s, rounded to the microsecond, the
+    resolution of Batsim's times. Empty lines are skipped. Raises InputError with the line number.
+    """
+    with open_text(path) as stream:
+        lines = {number: words for number, line in enumerate(stream, start=1) if (words := line.split())}
+    if not lines:
+        raise InputError(path, "holds no job", _HINT)
+    if min(map(len, lines.values())) >= len(_FIELDS):
+        ids, *numbers = list(zip(*lines.values(), strict=False))[: len(_FIELDS)]
+        text = "".join(map("".join, numbers))
+        # most files have whole numbers, which need no check if they fit a float
+        if text.isascii() and text.isdigit() and max(max(map(len, column)) for column in numbers) <= 15:
+            release_s, length_s, cores = (np.array(list(map(float, column))) for column in numbers)
+            if length_s.all() and cores.all() and len(set(ids)) == len(ids):
+                return TraceTable(np.array(ids, dtype=object), release_s, length_s, cores)
+    return TraceTable.of(_jobs(lines, path), path)
+
+
+def _jobs(lines: Mapping[int, list[str]], path: Path | str) -> Iterator[TraceJob]:
+    """Yield the jobs of lines by number. Raises InputError."""
+    first: dict[str, int] = {}
+    for line, words in lines.items():
+        job = _job(words, f"{path}: line {line}")
+        if first.setdefault(job.id, line) != line:
+            problem = f"a second job {job.id!r} (the first is on line {first[job.id]})"
+            raise InputError(f"{path}: line {line}", problem, "give each job an id of its own")
+        yield job
+
+
+def to_riskaware(jobs: Iterable[TraceJob]) -> str:
+    """Return the jobs as lines `id release length cores`, in their order, which `read_riskaware` reads."""
+    return "".join(f"{job.id} {number_text(job.submit_s)} {number_text(job.run_s)} {job.cpus}\n" for job in jobs)
+
+
+def _job(words: list[str], where: str) -> TraceJob:
+    if len(words) < len(_FIELDS):
+        raise InputError(where, f"has {len(words)} fields, a job has at least {len(_FIELDS)}", _HINT)
+    release_s, length_s, cores = (
+        number_in_file(where, name, word, _HINT) for name, word in zip(_FIELDS[1:], words[1:4], strict=True)
+    )
+    length_s = microseconds(length_s)
+    if not release_s >= 0.0:
+        raise InputError(where, f"release must be >= 0 s, got {words[1][:SHOWN]}", "shift all times to begin at 0")
+    if not length_s > 0.0:
+        raise InputError(where, f"length must be > 0 s, got {words[2][:SHOWN]}", "leave jobs without a length out")
+    if not (cores >= 1.0 and cores.is_integer()):
+        raise InputError(where, f"cores must be a whole number >= 1, got {words[3][:SHOWN]}", "correct the line")
+    return TraceJob(id=words[0], submit_s=microseconds(release_s), run_s=length_s, cpus=int(cores))
+
+
+COLUMNS = ("length_s", "area_core_s")
+
+
+def read_reference(path: Path | str) -> Reference:
+    """Read a reference from a CSV file `length_s,area_core_s`, or from a trace in the riskaware paper's format.
+
+    A cache has the last references, for the runs of a campaign. Raises InputError.
+    """
+    try:
+        state = Path(path).stat()
+        version = state.st_mtime_ns, state.st_size
+    except (OSError, ValueError):
+        version = None  # opening it raises InputError
+    return _read(str(path), version)
+
+
+@lru_cache(maxsize=4)
+def _read(path: str, version: tuple[int, int] | None) -> Reference:
+    with open_text(path) as stream:
+        header = [cell.strip() for cell in next(stream, "").split(",")]
+        if header == list(COLUMNS):
+            return _of_rows(csv_rows(csv.reader(stream), path, f"write {','.join(COLUMNS)} rows"), path)
+    jobs = read_riskaware(path)
+    return Reference.of([job.run_s for job in jobs], [job.cpus for job in jobs])
+
+
+def _of_rows(rows: Iterable[list[str]], path: Path | str) -> Reference:
+    table: list[tuple[float, float]] = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            length_s, area = (finite(cell) for cell in row)
+            if not (length_s > 0.0 and area > 0.0 and (not table or length_s > table[-1][0])):
+                raise ValueError
+        except ValueError:
+            problem = f"{','.join(row)[:60]!r} is not a length and an area, both > 0, lengths ascending"
+            raise InputError(f"{path}: line {line}", problem, f"write {','.join(COLUMNS)} rows") from None
+        table.append((length_s, area))
+    if not table:
+        raise InputError(path, "has no rows", f"write {','.join(COLUMNS)} rows")
+    lengths, areas = np.array(table).T
+    return Reference(lengths, areas)
+
+
+ROWS = 50_000
+"""Number of rows of a part: lists of samples are long."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of a kind of job log, empty where it has none; of several the first with a value counts."""
+
+    id: str
+    submit: str
+    start: str
+    end: str
+    run: str
+    """Run time; default: end - start."""
+    limit: str
+    cpus: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+    state: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Name in LABELS -> column."""
+    power: tuple[str, ...] = ()
+    of_node: bool = False
+    """True if `power` is that of a node."""
+    time_s: float = 1.0
+    """Unit in s of run times and of numeric dates."""
+    limit_s: float = 1.0
+    """Unit in s of numeric limits."""
+    repeats: bool = False
+    """True if lines with equal id are several jobs, such as those of an array."""
+
+    @property
+    def columns(self) -> set[str]:
+        """Names of all columns."""
+        one = {self.id, self.submit, self.start, self.end, self.run, self.limit, self.state}
+        return one | {*self.power, *self.cpus, *self.nodes, *self.labels.values()} - {""}
+
+
+PM100 = Layout(
+    *("job_id", "submit_time", "start_time", "end_time", "run_time", "time_limit"),
+    limit_s=60.0,
+    power=("node_power_consumption", "power_consumption"),
+    cpus=("num_cores_alloc", "num_cpus_alloc", "num_cores_req", "num_cpus_req"),
+    nodes=("num_nodes_alloc", "num_nodes_req"),
+    state="job_state",
+    labels={"user": "user_id", "group": "group_id", "queue": "partition"},
+)
+FDATA = Layout(
+    *("jid", "adt", "sdt", "edt", "duration", "elpl"),
+    power=("avgpcon",),
+    of_node=True,
+    cpus=("cnumat", "cnumr", "cnumut"),
+    nodes=("nnuma", "nnumr", "nnumu"),
+    labels={"user": "usr"},
+)
+EAGLE = Layout(
+    *("job_id", "submit_time", "start_time", "end_time", "run_time", "wallclock_req"),
+    cpus=("processors_req",),
+    nodes=("nodes_req",),
+    state="state",
+    labels={"user": "user", "group": "account", "queue": "partition", "qos": "qos"},
+    repeats=True,
+)
+OPENDC = Layout(
+    *("id", "submission_time", "", "", "duration", ""),
+    cpus=("cpu_count",),
+    time_s=1e-3,
+)
+TABLES = {"PM100": PM100, "F-DATA": FDATA, "Eagle": EAGLE, "OpenDC": OPENDC}
+
+
+def is_job_table(line: str) -> bool:
+    """Return whether the first line of a CSV file has the columns of one of the tables."""
+    return _layout_of(name.strip().strip('"') for name in line.split(",")) is not None
+
+
+def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
+    """Read the jobs of a table (parquet, else CSV or `.gz`) that ran, in its order. Raises InputError."""
+    parts = [_columns(part, layout, options, path) for part, layout in _parts(path) if len(part)]
+    if not parts:
+        raise InputError(path, "has no rows", "give a table with jobs")
+    return jobs_of(LogColumns.joined(parts), Counter(), options, path)
+
+
+def jobs_of_rows(
+    rows: Sequence[Mapping[str, str]], layout: Layout, rejected: Counter[str], options: LogOptions, path: Path | str
+) -> TraceTable:
+    """Return the jobs that ran of rows of names and texts. Raises InputError."""
+    if not rows:
+        raise InputError(path, "holds no job", "give the whole file, as the batch system or its simulator wrote it")
+    # imported here, as other traces need no pandas
+    import pandas as pd
+
+    return jobs_of(_columns(pd.DataFrame(rows), layout, options, path), rejected, options, path)
+
+
+def _layout_of(names: Iterable[str]) -> Layout | None:
+    """Return the layout whose id, submission and a width are among the names, or None."""
+    names = set(names)
+    return next(
+        (one for one in TABLES.values() if {one.id, one.submit} <= names and names & {*one.cpus, *one.nodes}), None
+    )
+
+
+def _check_types(schema: pyarrow.Schema, layout: Layout, path: Path | str) -> None:
+    """Raise InputError unless used columns are of numbers or texts, power also of lists, dates also of dates."""
+    from pyarrow import types
+
+    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_string, types.is_large_string)
+    for column in schema:
+        kind, role = column.type, column.name
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if role in layout.power and types.is_list(kind):
+            kind = kind.value_type
+            good = any(test(kind) for test in tests[:3])
+        else:
+            dated = role in (layout.submit, layout.start, layout.end) and (
+                types.is_timestamp(kind) or types.is_date(kind)
+            )
+            good = dated or types.is_null(kind) or any(test(kind) for test in tests)
+        if role in layout.columns and not good:
+            problem = f"column {role!r} has the type {str(column.type)[:60]!r}"
+            raise InputError(path, problem, "numbers or texts are read, of dates also timestamps, of power also lists")
+
+
+def _checked_layout(names: Sequence[str], path: Path | str) -> Layout:
+    layout = _layout_of(names)
+    if layout is None:
+        problem = f"lacks the columns of {', '.join(TABLES)}; it has {', '.join(names[:8])}"
+        raise InputError(path, problem, "they are listed in docs/reference/workloads.md")
+    twice = next((name for name in layout.columns if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(path, f"has the column {twice!r} twice", "name each once")
+    return layout
+
+
+def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
+    """Yield the parts of a table with its used columns, and its layout. Raises InputError."""
+    # imported here, as other traces need no pandas
+    import pandas as pd
+
+    with readable(path):
+        if str(path).lower().endswith(".parquet"):
+            with extra("campaign"):
+                import pyarrow
+                from pyarrow import parquet
+            try:
+                with parquet.ParquetFile(path) as file:
+                    layout = _checked_layout(file.schema_arrow.names, path)
+                    _check_types(file.schema_arrow, layout, path)
+                    wanted = [name for name in file.schema_arrow.names if name in layout.columns]
+                    for batch in file.iter_batches(ROWS, columns=wanted):
+                        # texts may be bytes that are not UTF-8
+                        batch.validate(full=True)
+                        yield batch.to_pandas(), layout
+            except pyarrow.ArrowException as error:
+                raise InputError(path, f"is not parquet ({error})", "give the file as it was published") from None
+            return
+        try:
+            # without index_col the first cells of rows that are too long become an index
+            options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "chunksize": ROWS}
+            with (
+                open_bytes(path, LONGEST_LINE) as stream,
+                pd.read_csv(stream, encoding_errors="replace", **options) as parts,
+            ):
+                while True:
+                    # not around a yield: an abandoned generator ends at any time, and restores old filters
+                    with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+                        part = next(parts, None)
+                    if part is None:
+                        break
+                    layout = _checked_layout([str(name) for name in part.columns], path)
+                    yield part[[name for name in part.columns if name in layout.columns]], layout
+        except pd.errors.ParserWarning:
+            problem = "all rows have more cells than line 1 names columns"
+            raise InputError(path, problem, "write cells with a comma between quotes") from None
+        except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+            raise InputError(path, f"is not CSV ({str(error).strip()})", "the first line names the columns") from None
+
+
+def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path | str) -> LogColumns:
+    def later(since_s: Column, name: str) -> Column:
+        return later_s(since_s, _texts(part, name).tolist(), options.zone, layout.time_s)
+
+    submit_s = dates_s(_texts(part, layout.submit).tolist(), options.zone, layout.time_s)
+    start_s = later(submit_s, layout.start)
+    run_s = _lengths(part, layout.run, layout.time_s)
+    run_s = np.where(np.isnan(run_s), later(start_s, layout.end) - start_s, run_s)
+    cpus, nodes = (_first(part, names) for names in (layout.cpus, layout.nodes))
+    power = np.full((3, len(part)), np.nan)
+    for name in layout.power:
+        if name in part.columns:
+            power = np.array([_power_of(cell, path) for cell in part[name]]).T
+            break
+    power_w, deviation_w, most_w = power
+    needs = {POWER_STD_W: deviation_w, POWER_MAX_W: most_w} if not layout.of_node else {}
+    limit_s = _lengths(part, layout.limit, layout.limit_s)
+    return LogColumns(
+        _texts(part, layout.id),
+        submit_s,
+        start_s,
+        run_s,
+        nodes if options.width == "nodes" else cpus,
+        _texts(part, layout.state),
+        power_w * (nodes if layout.of_node else 1.0) * run_s,
+        {ESTIMATE: np.where(limit_s > 0.0, limit_s, np.nan), **needs},
+        {name: _texts(part, column) for name, column in layout.labels.items()},
+        layout.repeats,
+    )
+
+
+def _lengths(part: pd.DataFrame, name: str, unit_s: float) -> Column:
+    """Return lengths in s: numbers in `unit_s`, or texts such as 1-02:00:00."""
+    values = _numbers(part, name) * unit_s
+    rows = np.flatnonzero(np.isnan(values))
+    if len(rows):
+        values[rows] = each(_texts(part, name)[rows].tolist(), duration_s)
+    return values
+
+
+def _numbers(part: pd.DataFrame, name: str) -> Column:
+    if name not in part.columns:
+        return np.full(len(part), np.nan)
+    import pandas as pd
+
+    values = pd.to_numeric(part[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where((values >= 0.0) & np.isfinite(values), values, np.nan)
+
+
+def _first(part: pd.DataFrame, names: Sequence[str]) -> Column:
+    """Return for each row the first number >= 1 of some columns, or NaN."""
+    first = np.full(len(part), np.nan)
+    for name in names:
+        values = _numbers(part, name)
+        first = np.where(np.isnan(first) & (values >= 1.0), values, first)
+    return first
+
+
+def _texts(part: pd.DataFrame, name: str) -> Texts:
+    """Return a column as texts, empty for missing cells."""
+    if name not in part.columns:
+        return np.full(len(part), "", dtype=object)
+    column = part[name]
+    cells = ["" if missing else _text(cell) for cell, missing in zip(column, column.isna(), strict=True)]
+    return labels_of(cells)
+
+
+def _text(cell: object) -> str:
+    """Return a cell as text; whole floats as whole numbers."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def _power_of(cell: Any, path: Path | str) -> tuple[float, float, float]:
+    """Return mean, deviation and maximum in W of a number or a list of samples, also as a text; NaN without a sample.
+
+    Raises InputError for a sample above `LARGEST`.
+    """
+    words = cell.strip().strip("[]").replace(",", " ").split() if isinstance(cell, str) else None
+    samples = np.atleast_1d(np.asarray(cell if words is None else [number(word) for word in words], dtype=np.float64))
+    valid = samples[(samples >= 0.0) & (samples < math.inf)].tolist()
+    if not valid:
+        return math.nan, math.nan, math.nan
+    if max(valid) > LARGEST:
+        raise InputError(path, f"a power of {max(valid):g} W is larger than {LARGEST:g} W", "correct it")
+    mean = math.fsum(valid) / len(valid)
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in valid) / len(valid)), max(valid)
+
+
+_RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
+_SLOTS = "slots"
+_USED = (
+    *("exec_host", "exec_vnode", "Resource_List.nodes", "Resource_List.select"),
+    *("Resource_List.ncpus", "Resource_List.procs"),
+)
+_WALLTIME = "resources_used.walltime"
+_LAYOUT = Layout(
+    *("id", "ctime", "start", "end", _WALLTIME, "Resource_List.walltime"),
+    cpus=("total_execution_slots", _SLOTS),
+    nodes=("unique_node_count", "Resource_List.nodect"),
+    labels={"user": "user", "group": "group", "queue": "queue"},
+)
+
+
+def is_pbs(line: str) -> bool:
+    """Return whether the first line of a file is a record of PBS."""
+    return _RECORD.match(line) is not None
+
+
+def read_pbs(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
+    """Read the jobs of records (or `.gz`) that ran, in their order. Raises InputError."""
+    columns, rejected = _LAYOUT.columns, Counter[str]()
+    rows, uncertain = [], 0
+    with open_text(path) as stream:
+        for line in stream:
+            record = line.strip().split(";", 3)
+            if len(record) < 4:
+                rejected["malformed"] += record != [""]
+            elif record[1] == "E" and "[]" in record[2]:
+                rejected["parents of arrays"] += 1
+            elif record[1] == "E":
+                row = dict(word.split("=", 1) for word in record[3].split() if "=" in word)
+                row = {name: text for name, text in row.items() if name in columns or name in _USED}
+                used = [row.pop(name, "") for name in _USED]
+                uncertain += not any(used[1:]) and re.fullmatch("[^/]+/[1-9][0-9]*", used[0]) is not None
+                row |= {"id": record[2], _SLOTS: str(_slots(*used))}
+                if row.get(_WALLTIME, "").strip("0:") == "":
+                    row.pop(_WALLTIME, None)
+                rows.append(row)
+    if uncertain:
+        text = "%s: %d jobs have no width but exec_host=HOST/N: the slot of the number N, so that they are of 1 CPU"
+        remark(_log, text, path, uncertain)
+    return jobs_of_rows(rows, _LAYOUT, rejected, options, path)
+
+
+def _slots(exec_host: str, exec_vnode: str, nodes: str, select: str, ncpus: str, procs: str) -> int:
+    """Return the most slots of `c3/0-3,7+c4/2` (Torque) or `n1/0*16` (PBS), and CPUs of other texts."""
+    ran = 0
+    for host in exec_host.split("+"):
+        for part in host.partition("/")[2].split(","):
+            if match := re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})|\*([0-9]{1,9}))?", part):
+                first, last, times = match.groups()
+                ran += int(times or 1) if last is None else max(int(last) - int(first) + 1, 0)
+    vnodes = sum(map(int, re.findall(r"\bncpus=([0-9]{1,9})", exec_vnode)))
+    return max(ran, vnodes, _chunks(nodes), _chunks(select), _whole(ncpus, 0), _whole(procs, 0))
+
+
+def _chunks(text: str) -> int:
+    """Return the CPUs of `2:ppn=8+n7:ppn=4#shared`, where the name of a host is one node, or of `2:ncpus=8`."""
+    cpus = 0
+    for part in text.split("+") if text else ():
+        each = re.search(r"\b(?:ppn|ncpus)=([0-9]{1,9})", part)
+        cpus += _whole(re.split("[:#]", part)[0], 1) * (int(each[1]) if each else 1)
+    return cpus
+
+
+def _whole(text: str, default: int) -> int:
+    return int(text) if re.fullmatch("[0-9]{1,9}", text) else default

@@ -1,1 +1,0 @@
-"""Platforms: SimGrid XML, generated ones, machines of cores."""

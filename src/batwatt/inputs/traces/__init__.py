@@ -1,1 +1,0 @@
-"""Recorded traces of jobs (SWF, CSV, Azure, Borg, job logs), and their conversion to workloads."""
