@@ -16,8 +16,8 @@ import batwatt
 from batwatt.api.comparison_result import Comparison
 from batwatt.cli.inputs import TABLES
 from batwatt.inputs.convert import SUFFIXES
-from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
-from batwatt.inputs.series.envelope_spec import KINDS as TERMS
+from batwatt.inputs.limits import CAPACITY_KINDS as CAPACITIES
+from batwatt.inputs.limits import ENVELOPE_KINDS as TERMS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.registry import KINDS, names
 

@@ -22,8 +22,8 @@ from batwatt.batsim.adapters import simulate as play
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
-from batwatt.inputs.series.integrals import read_integral
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.series import read_integral
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.platform import machines_platform
 from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 import batwatt as bw
-from batwatt.inputs.series.signal_csv import read_signal
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.signal import read_signal
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.work import ShiftJob, constant

@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from batwatt.inputs.series.integrals import read_integral
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.series import read_integral
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out

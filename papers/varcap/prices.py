@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.series.characterise import characterise
-from batwatt.inputs.series.energy_budget import bill
+from batwatt.inputs.character import bill, characterise
+from batwatt.inputs.limits import parse_capacity
 from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY
 from batwatt.model.series import Series
 from papers.claims import Claim

@@ -11,7 +11,7 @@ import pytest
 import batwatt as bw
 from batwatt.api.series import signal_or
 from batwatt.errors import InputError
-from batwatt.inputs.series.on_clock import on_clock
+from batwatt.inputs.series import on_clock
 from batwatt.model.signal import Clock, parse_date_s
 
 DATES = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")

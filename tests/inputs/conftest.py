@@ -7,8 +7,8 @@ import logging
 import pytest
 from files_of_tests import refusal
 
-from batwatt.inputs.series.signal_csv import read_signal
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.signal import read_signal
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.series import Series
 
 

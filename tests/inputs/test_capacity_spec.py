@@ -9,18 +9,10 @@ from pathlib import Path
 import pytest
 from files_of_tests import refusal
 
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.capacity_spec import (
-    CapacitySpec,
-    Traced,
-    UnderBudget,
-    Varied,
-    is_spec,
-    parse_capacity,
-)
-from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bill
-from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.series.variation import Variation, vary
+from batwatt.inputs.character import EnergyBudget, Stranded, Variation, bill, vary
+from batwatt.inputs.limits import CapacitySpec, Traced, UnderBudget, Varied, is_spec, parse_capacity
+from batwatt.inputs.series_files import read_capacity
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.series import checked_capacity
 
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"

@@ -10,10 +10,9 @@ import pytest
 from batwatt.cli.options import input_option
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
+from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.load import Needs, load
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.signal_spec import SignalSpec
+from batwatt.inputs.series import SignalSpec
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
 from batwatt.model.series import Series
 from batwatt.run.find_scheduler import scheduler_class

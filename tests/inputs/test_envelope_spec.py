@@ -12,18 +12,18 @@ from files_of_tests import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
-from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.series.envelope_spec import (
-    KINDS,
+from batwatt.inputs.limits import CAPACITY_KINDS as CAPACITIES
+from batwatt.inputs.limits import (
+    ENVELOPE_KINDS,
     Buffer,
     Constant,
     EnvelopeSpec,
     Metered,
     is_envelope,
+    parse_capacity,
     parse_envelope,
 )
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.battery import Battery
 from batwatt.units import HOUR_S
 
@@ -193,7 +193,7 @@ def test_a_sum_is_at_any_time_that_of_its_terms(tmp_path_factory, terms, end_s):
 
 def test_every_kind_and_key_is_in_the_docs():
     docs = (ROOT / "docs" / "reference" / "signals.md").read_text()
-    for kind in (*KINDS, *CAPACITIES):
+    for kind in (*ENVELOPE_KINDS, *CAPACITIES):
         assert f"`{kind}:" in docs
     keys = "peak_w scale base_w repeat unit sequence dates demand_w window_h step efficiency"
     for key in keys.split():

@@ -10,10 +10,9 @@ from files_of_tests import refusal, written
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.series.signal_csv import read_signal
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.series_files import read_capacity, read_series
+from batwatt.inputs.signal import read_signal
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.series import Series
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_csv import read_signal
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.signal import read_signal
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.series import Series
 
 HOURS = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{100 + h}\n" for h in range(6))

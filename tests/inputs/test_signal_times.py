@@ -14,8 +14,8 @@ from files_of_tests import refusal
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batwatt.inputs.series.signal_csv import read_signal
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.signal import read_signal
+from batwatt.inputs.spec import SignalFile
 
 MTU = '"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]","Currency","BZN|FR"\n'
 NEW = (

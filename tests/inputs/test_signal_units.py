@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from files_of_tests import refusal, written
 
-from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.limits import parse_capacity
 from batwatt.model.signal import declared_unit, kind_in, unit_in
 from batwatt.study.yaml_model import MAX_VALUES, Declared, parse_declared
 

@@ -13,18 +13,20 @@ from files_of_tests import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs.series import capacity_walk
-from batwatt.inputs.series import variation as module
-from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.series.capacity_walk import Walk, random_walk
-from batwatt.inputs.series.characterise import characterise
-from batwatt.inputs.series.energy_budget import (
+from batwatt.inputs import character as capacity_walk
+from batwatt.inputs import character as module
+from batwatt.inputs.character import (
     Bill,
     EnergyBudget,
     Stranded,
+    Variation,
+    Walk,
     bill,
+    characterise,
+    random_walk,
+    vary,
 )
-from batwatt.inputs.series.variation import Variation, vary
+from batwatt.inputs.limits import parse_capacity
 from batwatt.model.series import Series
 
 

@@ -12,8 +12,8 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs.series.integrals import read_integral
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.series import read_integral
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.series import Series
 from batwatt.model.work import Phase, PhaseModel, ShiftJob, constant
 from batwatt.schedulers.carbon.optimum import plan

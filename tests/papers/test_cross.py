@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from batwatt.inputs.series.envelope_spec import parse_envelope
+from batwatt.inputs.limits import parse_envelope
 from papers import pages
 from papers.cross import estimates, frames, knowledge, run, tables
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from batwatt.inputs.batsim_files import phase_workload
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.limits import parse_capacity
 from batwatt.inputs.servers import machines_xml
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
 from batwatt.model.signal import Window

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from cli_house import ROOT
 
+from batwatt.inputs.character import Walk, random_walk
 from batwatt.inputs.formats import read_riskaware
-from batwatt.inputs.series.capacity import read_capacity, to_csv
-from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.series.capacity_walk import Walk, random_walk
+from batwatt.inputs.limits import parse_capacity
+from batwatt.inputs.series_files import read_capacity, to_csv
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table

@@ -20,7 +20,7 @@ from batwatt.errors import InputError, collected_remarks, remark
 from batwatt.files import whole_file, write_text
 from batwatt.inputs.batch_logs import AccountingOptions
 from batwatt.inputs.convert import read_trace
-from batwatt.inputs.series.signal_spec import covering
+from batwatt.inputs.series import covering
 from batwatt.model.signal import Clock, date_text, parse_date_s
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.results.figures import figures_of

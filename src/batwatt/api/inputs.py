@@ -33,7 +33,7 @@ from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.jobs import SECONDS, TimeUnit
 from batwatt.inputs.load import is_trace, windowed
 from batwatt.inputs.platform_files import MASTER_HOST, HostChoice, platform_of
-from batwatt.inputs.series.series_csv import read_series as read_series_csv
+from batwatt.inputs.series_files import read_series as read_series_csv
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
@@ -322,9 +322,8 @@ def read_signal(path: PathLike, wanted: str | None = None) -> Series:
     Raises:
         batwatt.errors.InputError: Bad input.
     """
-    from batwatt.inputs.series.envelope_spec import parse_envelope
-    from batwatt.inputs.series.on_clock import common_date
-    from batwatt.inputs.series.signal_spec import parse_signal
+    from batwatt.inputs.limits import parse_envelope
+    from batwatt.inputs.series import common_date, parse_signal
 
     described = str(path)
     envelope = parse_envelope(described)

@@ -26,7 +26,7 @@ from batwatt.api.series import envelope_or, signal_or
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_arg, workload_arg
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.series.signal_spec import SignalKind, parse_signal
+from batwatt.inputs.series import SignalKind, parse_signal
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def plan_carbon(
         batwatt.errors.InputError: Bad input; no plan ends by the deadline.
     """
     from batwatt.inputs.batsim_files import read_model
-    from batwatt.inputs.series.on_clock import on_clock
+    from batwatt.inputs.series import on_clock
     from batwatt.model.signal import Clock, parse_date_s
     from batwatt.protocol.job_fields import model_of
     from batwatt.schedulers.carbon.optimum import plan_job

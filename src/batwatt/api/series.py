@@ -131,7 +131,7 @@ def _column_of(name: str, frame: pd.DataFrame) -> pd.Series[Any]:
     """
     import pandas as pd
 
-    from batwatt.inputs.series.signal_times import says_end, time_column_of
+    from batwatt.inputs.stamps import says_end, time_column_of
 
     frame = frame.rename(columns=str)
     dated = isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex)

@@ -14,8 +14,7 @@ from batwatt.errors import InputError
 from batwatt.units import DAY_S
 
 if TYPE_CHECKING:
-    from batwatt.inputs.series.characterise import Character
-    from batwatt.inputs.series.energy_budget import Bill
+    from batwatt.inputs.character import Bill, Character
     from batwatt.model.series import Series
 
 END_S = 30 * DAY_S
@@ -42,9 +41,8 @@ def characterise_capacity(
     [bold]Example:[/]
     batwatt characterise carbon:power_profiles/carbon/carbon-hourly.csv,budget=0.7
     """
-    from batwatt.inputs.series.capacity_spec import parse_capacity
-    from batwatt.inputs.series.characterise import characterise
-    from batwatt.inputs.series.energy_budget import bill
+    from batwatt.inputs.character import bill, characterise
+    from batwatt.inputs.limits import parse_capacity
     from batwatt.results.tables import TableColumn
 
     spec = parse_capacity(capacity)
@@ -72,9 +70,9 @@ def _content(character: Character, signal: Series) -> dict[str, Any]:
 
 def _of_file(path: Path, column: str | None, machines: int | None) -> Series:
     """Return the signal of a file; a column of machines as fractions of `machines`, unless that is None."""
-    from batwatt.inputs.series.capacity import read_capacity
-    from batwatt.inputs.series.signal_csv import read_signal
-    from batwatt.inputs.series.signal_file import SignalFile
+    from batwatt.inputs.series_files import read_capacity
+    from batwatt.inputs.signal import read_signal
+    from batwatt.inputs.spec import SignalFile
     from batwatt.model.series import MACHINES
 
     if column is None and _is_text(path):

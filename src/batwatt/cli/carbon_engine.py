@@ -74,7 +74,7 @@ def account_command(
       --carbon power_profiles/carbon/carbon-hourly.csv
     """
     from batwatt.inputs.batsim_files import read_workload
-    from batwatt.inputs.series.integrals import read_integral
+    from batwatt.inputs.series import read_integral
     from batwatt.model.signal import Clock
     from batwatt.report.saved_runs import begin_of
     from batwatt.results.carbon import account

@@ -15,8 +15,8 @@ from batwatt.cli.shared import parse_numbers
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
-    from batwatt.inputs.series.signal_file import SignalFile
-    from batwatt.inputs.series.signal_spec import SignalKind
+    from batwatt.inputs.series import SignalKind
+    from batwatt.inputs.spec import SignalFile
     from batwatt.model.series import Series
     from batwatt.model.work import ShiftJob
 
@@ -49,7 +49,7 @@ Constraint = Annotated[str | None, _waiting("--constraint", help="Without --wait
 
 def signal_file(kind: SignalKind, text: str) -> SignalFile:
     """Return the file that a text names, with its keys, as in `p.csv,unit=EUR/MWh`. Raises InputError."""
-    from batwatt.inputs.series.signal_spec import parse_signal
+    from batwatt.inputs.series import parse_signal
 
     spec = parse_signal(kind, text)
     if spec.repeat:
@@ -61,7 +61,7 @@ def price_integral(
     text: str | None, carbon_file: SignalFile, carbon: Series, until: float | str | None = None
 ) -> Series | None:
     """Return the price from 0 s of the carbon signal, in its time zone unless the text has one. Raises InputError."""
-    from batwatt.inputs.series.integrals import read_integral
+    from batwatt.inputs.series import read_integral
 
     if text is None:
         return None

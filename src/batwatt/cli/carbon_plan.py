@@ -48,7 +48,7 @@ def plan_command(
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
     from batwatt.inputs.batsim_files import read_model
-    from batwatt.inputs.series.integrals import offset_s, read_integral
+    from batwatt.inputs.series import offset_s, read_integral
     from batwatt.schedulers.carbon.optimum import plan_job
 
     weights = weights_of(price, carbon_weight, price_weight)

@@ -83,7 +83,7 @@ class ShiftRequest:
 
         Raises InputError.
         """
-        from batwatt.inputs.series.integrals import read_integral
+        from batwatt.inputs.series import read_integral
         from batwatt.schedulers.carbon.simulator import simulate
 
         file = signal_file("carbon", self.carbon)

@@ -220,8 +220,8 @@ def generate_capacity(
     [bold]Example:[/]
     batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
     """
-    from batwatt.inputs.series.capacity import to_csv
-    from batwatt.inputs.series.capacity_spec import parse_capacity
+    from batwatt.inputs.limits import parse_capacity
+    from batwatt.inputs.series_files import to_csv
 
     spec = parse_capacity(capacity)
     if spec is None:
@@ -256,8 +256,8 @@ def generate_envelope(
     batwatt generate envelope "power:power_profiles/small.csv + constant:200"
       -o envelope.csv
     """
-    from batwatt.inputs.series.capacity import to_csv
-    from batwatt.inputs.series.envelope_spec import parse_envelope
+    from batwatt.inputs.limits import parse_envelope
+    from batwatt.inputs.series_files import to_csv
 
     text = " + ".join(envelope)
     spec = parse_envelope(text)

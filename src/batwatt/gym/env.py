@@ -35,9 +35,9 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.scheduler import Limits, host_actions
 from batwatt.gym.simulation import DEFAULT, OBSERVATIONS, REWARDS, Episode, Observation, Reward, Simulation
 from batwatt.inputs.description import Inputs
+from batwatt.inputs.limits import CapacitySpec
 from batwatt.inputs.platform_files import MASTER_HOST, all_hosts
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series_files import read_series
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.record import Record
 from batwatt.results.figures import rounded

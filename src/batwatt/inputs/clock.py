@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from batwatt.errors import InputError, remark
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.on_clock import common_date
-from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.series.signal_spec import SignalSpec
+from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
+from batwatt.inputs.series import SignalSpec, common_date
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.series import Series
 from batwatt.model.signal import Clock, date_text, parse_date_s
 from batwatt.model.workload import Delay, JobSpec, Workload

@@ -16,9 +16,8 @@ from batwatt.model.workload import LONG_S
 if TYPE_CHECKING:
     from batwatt.inputs.batch_logs import LogOptions
     from batwatt.inputs.jobs import TimeUnit
-    from batwatt.inputs.series.capacity_spec import CapacitySpec
-    from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-    from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec
+    from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
+    from batwatt.inputs.series import SignalKind, SignalSpec
     from batwatt.model.platform import MachineSpec, Platform
     from batwatt.model.series import Series
     from batwatt.model.signal import Window
@@ -39,7 +38,7 @@ def _usual_log() -> LogOptions:
 
 def envelope_of_text(text: str) -> Path | EnvelopeSpec:
     """Parse an envelope such as `power:solar.csv,peak_w=5e4`; return a file name as a path. Raises InputError."""
-    from batwatt.inputs.series.envelope_spec import parse_envelope
+    from batwatt.inputs.limits import parse_envelope
 
     if not text.strip():
         raise InputError("envelope", f"{text!r} is not an envelope", "give a file, or a text such as constant:20000")
@@ -48,7 +47,7 @@ def envelope_of_text(text: str) -> Path | EnvelopeSpec:
 
 def capacity_of_text(text: str) -> Path | CapacitySpec:
     """Parse a capacity such as `walk:range=0.6,seed=1`; return a file name as a path. Raises InputError."""
-    from batwatt.inputs.series.capacity_spec import parse_capacity
+    from batwatt.inputs.limits import parse_capacity
 
     if not text.strip():
         raise InputError("capacity", f"{text!r} is not a capacity", "give a file, or a text such as walk:range=0.6")
@@ -56,7 +55,7 @@ def capacity_of_text(text: str) -> Path | CapacitySpec:
 
 
 def _signal_of_text(kind: SignalKind, text: str) -> SignalSpec:
-    from batwatt.inputs.series.signal_spec import parse_signal
+    from batwatt.inputs.series import parse_signal
 
     return parse_signal(kind, text)
 

@@ -21,13 +21,10 @@ from batwatt.inputs.clock import clock_of, tell
 from batwatt.inputs.convert import SUFFIXES, read_trace, window_workload, workload_with_flops
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.jobs import SECONDS, TimeUnit
+from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.platform_files import all_hosts
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.on_clock import on_clock
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.series.signal_spec import SignalSpec
+from batwatt.inputs.series import SignalSpec, on_clock
+from batwatt.inputs.series_files import read_capacity, read_series
 from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machine_of
 from batwatt.model.series import Series, checked_capacity
 from batwatt.model.signal import Clock, Window

@@ -8,10 +8,9 @@ from typing import Any
 
 from batwatt.inputs.formats import read_reference
 from batwatt.inputs.platform_files import read_platform
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.on_clock import read_on_clock
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.series import read_on_clock
+from batwatt.inputs.series_files import read_capacity, read_series
+from batwatt.inputs.spec import SignalFile, Wanted
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal import Clock

@@ -13,10 +13,9 @@ from typing import Any
 from batwatt._version import __version__
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.files import is_file, write_json
+from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.platform_files import HostChoice
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.signal_spec import SignalSpec
+from batwatt.inputs.series import SignalSpec
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.series import Series
 from batwatt.model.signal import Clock

@@ -14,10 +14,9 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError, remark
 from batwatt.inputs.convert import has_delay
 from batwatt.inputs.description import capacity_of_text
+from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.platform_files import platform_of
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.model.platform import MachinePower, Platform
 from batwatt.model.series import Series, least_of
 from batwatt.model.work import run_times_s

@@ -17,9 +17,9 @@ from batwatt.batsim.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.engine.core import Engine
 from batwatt.errors import DeadlockError, InputError, tell_before_work
 from batwatt.files import refuse_folder, whole_set, write_json, write_text
+from batwatt.inputs.limits import EnvelopeSpec
 from batwatt.inputs.load import RunInputs
-from batwatt.inputs.series.capacity import to_csv
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.series_files import to_csv
 from batwatt.model.record import Record
 from batwatt.model.series import Series
 from batwatt.results.figures import METRICS, Values

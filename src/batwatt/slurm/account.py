@@ -16,8 +16,8 @@ import numpy as np
 
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import open_own
-from batwatt.inputs.series.on_clock import read_on_clock
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.series import read_on_clock
+from batwatt.inputs.spec import SignalFile
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
 from batwatt.model.signal import Clock

@@ -14,11 +14,10 @@ from batwatt.errors import InputError, errors_of
 from batwatt.files import read_text
 from batwatt.inputs.batsim_files import read_events
 from batwatt.inputs.formats import read_reference
+from batwatt.inputs.limits import CapacitySpec
 from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.inputs.platform_files import platform_of
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series_files import read_capacity, read_series
 from batwatt.run.find_scheduler import SchedulerError
 from batwatt.run.metadata import version_of
 from batwatt.run.resolve import check_options

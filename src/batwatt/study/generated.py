@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import InputError, errors_of
-from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
-from batwatt.inputs.series.energy_budget import EnergyBudget, bill
-from batwatt.inputs.series.variation import Variation
+from batwatt.inputs.character import EnergyBudget, Variation, bill
+from batwatt.inputs.limits import CAPACITY_KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
 from batwatt.model.signal import Window
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.spec import Capacities, canonical, filled, points_of
@@ -88,7 +87,7 @@ def generated_capacities(
             with errors_of(where):
                 spec = parse_capacity(text, base)
             if spec is None:
-                kinds = ", ".join(f"{kind}:" for kind in KINDS)
+                kinds = ", ".join(f"{kind}:" for kind in CAPACITY_KINDS)
                 raise InputError(where, f"{text!r} describes no capacity", f"it begins with one of {kinds}")
             spec, files = _with_file(spec, where, base, file)
             name = filled(entry.name, point) if entry.name else _name(spec)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from batwatt.inputs.character import Walk, random_walk
 from batwatt.inputs.formats import to_riskaware
-from batwatt.inputs.series.capacity import to_csv
-from batwatt.inputs.series.capacity_walk import Walk, random_walk
+from batwatt.inputs.series_files import to_csv
 from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike

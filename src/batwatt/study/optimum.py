@@ -19,9 +19,9 @@ from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.convert import workload_with_flops
+from batwatt.inputs.limits import EnvelopeSpec
 from batwatt.inputs.platform_files import platform_of
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series_files import read_series
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload

@@ -10,8 +10,8 @@ import pandas as pd
 
 from batwatt.checks import number_named
 from batwatt.errors import InputError
-from batwatt.inputs.series.series_csv import TIME
-from batwatt.inputs.series.signal_file import Dates, SignalFile
+from batwatt.inputs.series_files import TIME
+from batwatt.inputs.spec import Dates, SignalFile
 from batwatt.model.signal import parse_date_s
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 

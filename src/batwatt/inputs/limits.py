@@ -1,4 +1,4 @@
-"""Envelopes specified in one line, as in `power:solar.csv,peak_w=5e4 + constant:20000 + battery:capacity_kwh=40`."""
+"""Capacities and envelopes specified by one text, as in `walk:range=0.6` or `power:sun.csv + battery:...`."""
 
 from __future__ import annotations
 
@@ -8,24 +8,212 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, shown
 from batwatt.errors import InputError, remark
-from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.on_clock import common_date, read_on_clock
-from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, exists, has_kind, keys_of
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.character import EnergyBudget, Seconds, Stranded, Variation, vary
+from batwatt.inputs.series import common_date, read_on_clock
+from batwatt.inputs.spec import FILE_KEYS, Keys, ParsedSpec, SignalFile, Wanted, exists, has_kind, keys_of
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
-from batwatt.model.series import FRACTION, LARGEST, Series, combined
-from batwatt.model.signal import POWER_W, Clock
+from batwatt.model.series import FRACTION, LARGEST, MACHINES, Series, combined
+from batwatt.model.signal import POWER_W, UNSTATED, Clock
 from batwatt.units import DAY_S
 
-_WHERE = "envelope"
+_CAPACITY = "capacity"
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Varied(Parameters, where=_CAPACITY):
+    """A capacity that varies at random, over [0, `end_s`[ (None: over the requested time)."""
+
+    variation: Variation
+    end_s: Seconds = None
+
+    def fractions(self, end_s: float, full: int) -> Series:
+        """Return the series of `vary`."""
+        end_s = self.end_s or end_s
+        series = vary(self.variation, end_s)
+        return replace(series, loop=None, period_s=max(end_s, series.times_s[-1] + self.variation.period_s))
+
+
+@dataclass(frozen=True)
+class UnderBudget:
+    """A capacity that follows from a signal: a constant budget of carbon or money, or stranded power."""
+
+    file: SignalFile
+    rule: EnergyBudget | Stranded
+
+    def fractions(self, end_s: float, full: int) -> Series:
+        """Return the capacity of the rule."""
+        signal = self.signal()
+        return self.rule.capacity(signal)
+
+    def signal(self) -> Series:
+        """Return the signal of the file."""
+        return read_on_clock(self.file)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A capacity in a file: machines in a column `machines`, or fractions in any other."""
+
+    file: SignalFile
+
+    def fractions(self, end_s: float, full: int) -> Series:
+        """Return the column as fractions. Raises InputError."""
+        signal = read_on_clock(replace(self.file, wanted="any"))
+        if signal.unit not in (UNSTATED, FRACTION):
+            problem = f"column {signal.name!r} is in {signal.unit}, not machines or fractions of them"
+            raise InputError(self.file.path, problem, "name another with column=")
+        if not min(signal.values) >= 0.0:
+            problem = f"a capacity must be >= 0, got {min(signal.values):g}"
+            raise InputError(self.file.path, problem, "correct the value")
+        if signal.name != MACHINES:
+            return signal
+        values = tuple(value / full for value in signal.values)
+        return replace(signal, values=values, name=FRACTION, unit=FRACTION)
+
+
+Source = Varied | UnderBudget | Traced
+"""Source of a capacity: fractions of some machines over a time, or over the length of a file."""
+
+
+@dataclass(frozen=True)
+class CapacitySpec(Parameters, where=_CAPACITY):
+    """A capacity before its number of machines and its length are known.
+
+    A fraction of 1 corresponds to `full` machines (None: all). After its end the last value holds, or with `repeat` the
+    capacity repeats.
+    """
+
+    source: Source
+    full: Annotated[int | None, Between(1)] = None
+    repeat: bool = False
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def fractions(self, end_s: float, machines: int = 1) -> Series:
+        """Return the capacity as fractions of `full`, or else `machines`. Raises InputError.
+
+        One that varies at random ends at `end_s`, unless its text says when.
+        """
+        return self.unrepeated(end_s, machines).lasting(self.repeat)
+
+    def unrepeated(self, end_s: float, machines: int = 1) -> Series:
+        """Return the series over the length of the source. Raises InputError with the text."""
+        try:
+            return self.source.fractions(end_s, self.full or machines)
+        except InputError as error:
+            before, mark, problem = str(error).partition(f"{_CAPACITY}: ")
+            if before or not mark:
+                raise
+            raise InputError(self.text or _CAPACITY, problem) from None
+
+    def series(self, machines: int, end_s: float) -> Series:
+        """Return the machines alive out of `machines`: floor(fraction x full); `end_s` as for `fractions`.
+
+        Raises InputError.
+        """
+        full = self.full or machines
+        fractions = self.fractions(end_s, machines)
+        values = np.floor(np.asarray(fractions.values) * full + _ROUNDING)
+        if not values.max() <= machines:
+            problem = f"requires {values.max():g} machines of {machines}"
+            hint = (
+                "give more machines and full=N, the machines that fraction 1 stands for; or a smaller range or headroom"
+            )
+            raise InputError(self.text or _CAPACITY, problem, hint)
+        source = self.text or fractions.source
+        return fractions.of(tuple(values.tolist()), MACHINES, MACHINES, source)
+
+    def signal(self) -> Series | None:
+        """Return the price or carbon signal of the power of this capacity, or None."""
+        return self.source.signal() if isinstance(self.source, UnderBudget) else None
+
+    def on(self, clock: Clock | None) -> CapacitySpec:
+        """Return the capacity on the clock of a run."""
+        source = self.source
+        if isinstance(source, Varied):
+            return self
+        return replace(self, source=replace(source, file=source.file.on(clock, repeats=self.repeat)))
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
+        """Return the files of signals that the capacity reads."""
+        return () if isinstance(self.source, Varied) else (self.source.file,)
+
+    def files(self) -> tuple[Path, ...]:
+        """Return the paths of the files that the capacity reads."""
+        return tuple(file.path for file in self.signal_files())
+
+
+def is_spec(text: str) -> bool:
+    """Return whether `text` describes a capacity, not the name of a file."""
+    return has_kind(text, CAPACITY_KINDS)
+
+
+def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
+    """Parse the capacity of `text`; return None for the name of a file. See docs/reference/signals.md.
+
+    Paths are relative to the folder `base` (None: the current one). Raises InputError.
+    """
+    if not is_spec(text):
+        return None
+    spec = ParsedSpec(text, base, CAPACITY_KINDS, _CAPACITY, "docs/reference/signals.md")
+    return CAPACITY_KINDS[spec.kind](spec)
+
+
+_WHOLE = keys_of(CapacitySpec, "source", "text")
+_END = keys_of(Varied, "variation")
+
+
+def _spec(spec: ParsedSpec, source: Source) -> CapacitySpec:
+    return spec.build(CapacitySpec, _WHOLE, source=source, text=spec.text(spec.file))
+
+
+def _varied(spec: ParsedSpec, keys: Keys) -> CapacitySpec:
+    spec.expect(keys, _END, _WHOLE)
+    if spec.file is not None:
+        raise InputError(spec.where, f"{shown(str(spec.file))} is not key=value", f"keys are {', '.join(keys)}")
+    variation = spec.build(Variation, keys, structure=spec.kind)
+    return _spec(spec, spec.build(Varied, _END, variation=variation))
+
+
+def _bought(spec: ParsedSpec, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> CapacitySpec:
+    keys = keys_of(rule)
+    spec.expect(keys, FILE_KEYS, _WHOLE)
+    if rule is Stranded and "threshold" not in spec.values:
+        raise InputError(spec.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
+    # a budget is shares of the mean, unless it has a reference
+    file = spec.signal_file(wanted, ratios=wanted is not None and "reference" not in spec.values)
+    return _spec(spec, UnderBudget(file, spec.build(rule, keys)))
+
+
+def _traced(spec: ParsedSpec) -> CapacitySpec:
+    spec.expect(FILE_KEYS, _WHOLE)
+    return _spec(spec, Traced(spec.signal_file()))
+
+
+CAPACITY_KINDS: dict[str, Callable[[ParsedSpec], CapacitySpec]] = {
+    "walk": partial(_varied, keys=keys_of(Variation, "structure")),
+    "uniform": partial(_varied, keys=keys_of(Variation, "structure", "step")),
+    "constant": partial(_varied, keys={"mean": "mean"}),
+    "carbon": partial(_bought, rule=EnergyBudget, wanted="carbon"),
+    "price": partial(_bought, rule=EnergyBudget, wanted="price"),
+    "stranded": partial(_bought, rule=Stranded, wanted=None),
+    "trace": _traced,
+}
+"""Kind, before the colon -> builder of a capacity."""
+
+
+_ENVELOPE = "envelope"
 _DOCS = "docs/reference/signals.md"
 _PLUS = re.compile(r"\s\+\s")
 _log = logging.getLogger(__name__)
@@ -54,7 +242,7 @@ class Term(ABC):
 
 
 @dataclass(frozen=True)
-class Constant(Parameters, Term, where=_WHERE):
+class Constant(Parameters, Term, where=_ENVELOPE):
     """A constant power."""
 
     power_w: Watts
@@ -65,7 +253,7 @@ class Constant(Parameters, Term, where=_WHERE):
 
 
 @dataclass(frozen=True)
-class Metered(Parameters, Term, where=_WHERE):
+class Metered(Parameters, Term, where=_ENVELOPE):
     """A power of `base_w` + `scale` x the power in a file.
 
     `peak_w` is the power of fraction 1; watts are scaled so that the maximum of the whole column is `peak_w`.
@@ -79,7 +267,7 @@ class Metered(Parameters, Term, where=_WHERE):
 
     def watts(self, end_s: float, full_w: float | None) -> Series:
         """Return the column in W."""
-        from batwatt.inputs.series.signal_csv import largest_in
+        from batwatt.inputs.signal import largest_in
 
         signal = read_on_clock(self.file)
         factor = 1.0 if self.peak_w is None else self.peak_w
@@ -127,7 +315,7 @@ class Share(Term):
 
 
 @dataclass(frozen=True)
-class Buffer(Parameters, where=_WHERE):
+class Buffer(Parameters, where=_ENVELOPE):
     """A battery and its dispatch: greedy for a demand in W if there is one, else smoothing over a window."""
 
     battery: Battery
@@ -175,7 +363,7 @@ class EnvelopeSpec:
     def dispatch(self, end_s: float, full_w: float | None = None) -> Dispatch:
         """Return the dispatch of the battery, whose envelope is `series`. Raises InputError, also without a battery."""
         if self.buffer is None:
-            raise InputError(self.text or _WHERE, "has no battery", "add for instance + battery:capacity_kwh=40")
+            raise InputError(self.text or _ENVELOPE, "has no battery", "add for instance + battery:capacity_kwh=40")
         supply = self.supply(end_s, full_w)
         with _errors_with_text(self.text):
             return self.buffer.dispatch(supply, end_s)
@@ -220,7 +408,7 @@ def _errors_with_text(text: str) -> Iterator[None]:
         yield
     except InputError as error:
         where, _, problem = str(error).partition(": ")
-        if not text or where not in (_WHERE, Battery.WHERE, CapacitySpec.WHERE):
+        if not text or where not in (_ENVELOPE, Battery.WHERE, CapacitySpec.WHERE):
             raise
         raise InputError(text, problem) from None
 
@@ -234,7 +422,7 @@ def _with_values(source: Series, values: np.ndarray) -> Series:
 
 def is_envelope(text: str) -> bool:
     """Return whether `text` describes an envelope, not the name of a file."""
-    return not exists(text) and any(has_kind(part, KINDS) for part in _PLUS.split(text.strip()))
+    return not exists(text) and any(has_kind(part, ENVELOPE_KINDS) for part in _PLUS.split(text.strip()))
 
 
 def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
@@ -248,18 +436,20 @@ def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
     texts: list[str] = []
     buffers: list[Buffer] = []
     for part in _PLUS.split(text.strip()):
-        if not has_kind(part, KINDS):
-            raise InputError(f"{_WHERE} {text!r}", f"{part!r} has no kind", f"begin it with {':, '.join(KINDS)}:")
-        spec = ParsedSpec(part, base, KINDS, _WHERE, _DOCS)
+        if not has_kind(part, ENVELOPE_KINDS):
+            raise InputError(
+                f"{_ENVELOPE} {text!r}", f"{part!r} has no kind", f"begin it with {':, '.join(ENVELOPE_KINDS)}:"
+            )
+        spec = ParsedSpec(part, base, ENVELOPE_KINDS, _ENVELOPE, _DOCS)
         texts.append(spec.text(spec.first if spec.kind == "constant" else spec.file))
-        term = KINDS[spec.kind](spec)
+        term = ENVELOPE_KINDS[spec.kind](spec)
         if isinstance(term, Buffer):
             buffers.append(term)
         else:
             terms.append(term)
     if len(buffers) > 1 or not terms:
         problem = "has several batteries" if terms else "has a battery without a source of power"
-        raise InputError(f"{_WHERE} {text!r}", problem, "give one battery and at least one source of power")
+        raise InputError(f"{_ENVELOPE} {text!r}", problem, "give one battery and at least one source of power")
     return EnvelopeSpec(tuple(terms), buffers[0] if buffers else None, text=" + ".join(texts))
 
 
@@ -286,7 +476,7 @@ def _metered(spec: ParsedSpec) -> Metered:
 
 
 def _share(spec: ParsedSpec) -> Share:
-    capacity = CAPACITIES[spec.kind](spec)
+    capacity = CAPACITY_KINDS[spec.kind](spec)
     if capacity.full is not None:
         raise InputError(spec.where, "full= is for machines", "leave it out, fractions are of the power of all")
     return Share(capacity)
@@ -305,7 +495,7 @@ def _buffer(spec: ParsedSpec) -> Buffer:
     return spec.build(Buffer, _BUFFER, battery=spec.build(Battery, _BATTERY))
 
 
-KINDS: dict[str, Callable[[ParsedSpec], Term | Buffer]] = {
+ENVELOPE_KINDS: dict[str, Callable[[ParsedSpec], Term | Buffer]] = {
     "power": _metered,
     "constant": _constant,
     **dict.fromkeys(("carbon", "price", "stranded", "walk", "uniform"), _share),

@@ -1,17 +1,20 @@
-"""Series by date on the clock of a run, which use the value of each date at that date."""
+"""Carbon and price signals, and all series by date, on the clock of a run."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
 
+from batwatt.checks import Parameters, finite
 from batwatt.errors import InputError, remark
-from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.spec import FILE_KEYS, ParsedSpec, SignalFile, keys_of
 from batwatt.model.series import DateSource, Series
 from batwatt.model.signal import Clock, date_text, parse_date_s
-from batwatt.units import DAY_S
+from batwatt.units import DAY_S, HOUR_S, REPORTED_S
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +26,7 @@ def read_on_clock(file: SignalFile) -> Series:
     too; before the first row of others, that one holds. Raises InputError if no row is of the time of the jobs.
     """
     # imported here, so that pandas loads only for files by date
-    from batwatt.inputs.series.signal_csv import read_signal
+    from batwatt.inputs.signal import read_signal
 
     clock, plain = file.run_clock, file.on(None)
     signal = read_signal(plain)
@@ -105,7 +108,7 @@ def common_date(series: Iterable[SignalFile | Series]) -> tuple[float, str] | No
     dates: list[tuple[float, str]] = []
     for one in series:
         if isinstance(one, SignalFile):
-            from batwatt.inputs.series.signal_csv import read_signal
+            from batwatt.inputs.signal import read_signal
 
             begin, is_told, source = read_signal(one.on(None)).begin, one.begin is not None, str(one.path)
         else:
@@ -115,3 +118,111 @@ def common_date(series: Iterable[SignalFile | Series]) -> tuple[float, str] | No
         if begin:
             dates.append((parse_date_s(begin), f"the first row of {source}"))
     return max(dates, key=lambda date: date[0], default=None)
+
+
+def read_integral(file: SignalFile, until: float | str | None = None) -> Series:
+    """Read the signal of a file from its `begin` until a date or a number of s later; all of it if it ends earlier.
+
+    `days` and `end` of the file precede `until`. Gaps beyond the end do not matter. Raises InputError.
+    """
+    from batwatt.inputs.signal import read_signal
+
+    if until is None:
+        return read_on_clock(file)
+    if file.days is not None or file.end is not None:
+        return read_signal(file)
+    try:
+        part = replace(file, end=until) if isinstance(until, str) else replace(file, days=_days(until))
+        return read_signal(part)
+    except InputError:
+        return read_signal(file)
+
+
+def _days(until_s: float) -> float:
+    """Return the days of some s, rounded up so that the conversion to s is not less than the next whole second."""
+    whole_s = math.ceil(until_s) if math.isfinite(until_s) else until_s
+    days = whole_s / DAY_S
+    return days if days * DAY_S >= whole_s else math.nextafter(days, math.inf)
+
+
+def offset_s(option: str, text: str, integral: Series, file: SignalFile) -> float:
+    """Parse an option, a number of s or a date, to s from the signal's first row. Raises InputError."""
+    from batwatt.inputs.signal import moment
+
+    try:
+        return finite(text)
+    except ValueError:
+        pass
+    if not integral.begin:
+        raise InputError(option, f"{text!r} is not a number of s", f"{integral.source} has no dates")
+    dates = replace(file, path=Path(option))
+    return moment(text, True, dates) - moment(integral.begin, True, dates)
+
+
+SignalKind = Literal["carbon", "price"]
+"""Kind of a signal, in g/kWh or in money per kWh."""
+_DOCS = "docs/reference/signals.md"
+
+
+@dataclass(frozen=True)
+class SignalSpec(Parameters, where="signal"):
+    """A signal before it is read, from 0 s on; `repeat`: it repeats after its end."""
+
+    file: SignalFile
+    repeat: bool = False
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.text or str(self.file.path)
+
+    def on(self, clock: Clock | None) -> SignalSpec:
+        """Return the signal on the clock of a run."""
+        return replace(self, file=self.file.on(clock, repeats=self.repeat))
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
+        """Return the file of the signal."""
+        return (self.file,)
+
+    def read(self) -> Series:
+        """Read the signal. Raises InputError."""
+        told: DateSource = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
+        return replace(read_on_clock(self.file).lasting(self.repeat), told=told)
+
+
+_KEYS = keys_of(SignalSpec, "file", "text")
+
+
+def parse_signal(kind: SignalKind | None, text: str | Path, base: Path | None = None) -> SignalSpec:
+    """Parse the signal of a text, whose path is relative to `base` (None: the current folder). Raises InputError.
+
+    Without a kind, any kind and unit that its file states are accepted.
+    """
+    noun = kind or "signal"
+    where = f"{noun} {str(text)!r}"
+    if not str(text).strip():
+        raise InputError(where, "names no file", "write FILE, then keys if needed, as in nl.csv,days=30")
+    spec = ParsedSpec(f"{noun}:{text}", base, (noun,), noun, _DOCS)
+    spec.where = where
+    spec.expect(_KEYS, FILE_KEYS)
+    return spec.build(SignalSpec, _KEYS, file=spec.signal_file(kind or "any"), text=str(text))
+
+
+def covering(kind: SignalKind, signal: str | Series, clock: Clock) -> Series:
+    """Return a signal on a clock. Raises InputError if hours from `first_s` to `end_s` of the clock are missing."""
+    plain = signal if isinstance(signal, Series) else parse_signal(kind, signal).read()
+    if not plain.begin:
+        raise InputError(plain.source, "has no dates, and the jobs have", "give it dates, as in 2024-07-01T13:00Z")
+    first_s = 0.0 if plain.told == "from" else parse_date_s(plain.begin) - clock.date_s
+    first_s = max(first_s, 0.0) if plain.told == "days" else first_s
+    gaps = [(clock.first_s, min(first_s, clock.end_s)), (max(first_s + plain.end_s, clock.first_s), clock.end_s)]
+    lacking = [
+        f"{date_text(clock.date_s + low_s)} to {date_text(clock.date_s + high_s)} ({(high_s - low_s) / HOUR_S:.6g} h)"
+        for low_s, high_s in gaps
+        if high_s > low_s + REPORTED_S and plain.loop is None
+    ]
+    if lacking:
+        problem = f"has no values for hours of the account: {', '.join(lacking)}"
+        raise InputError(plain.source, problem, "give a longer file, from=, repeat=yes, or --since and --until")
+    if isinstance(signal, Series):
+        return on_clock(signal, clock)
+    return parse_signal(kind, signal).on(clock).read()

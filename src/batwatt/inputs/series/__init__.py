@@ -1,1 +1,0 @@
-"""Series of time: envelopes, capacities, carbon and price signals."""
