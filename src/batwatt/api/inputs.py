@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
@@ -57,8 +57,10 @@ def _speed(name: str, value: Any) -> float | str:
 
 
 def _of(kind: type[Any], model: Any) -> Any:
-    """Return an object of the model as one of the API."""
-    return kind(**{field.name: getattr(model, field.name) for field in fields(model)})
+    """Return an object of the model, which its reader has checked, as one of the API."""
+    copy = object.__new__(kind)
+    copy.__dict__.update(vars(model))
+    return copy
 
 
 @dataclass(frozen=True, repr=False)
@@ -330,8 +332,7 @@ def read_signal(path: PathLike, wanted: str | None = None) -> Series:
     if envelope is None:
         spec = parse_signal(None, described)
         spec = replace(spec, file=replace(spec.file, wanted=cast(Any, wanted))) if wanted else spec
-        signal: Series = _of(Series, spec.read())
-        return signal
+        return cast(Series, _of(Series, spec.read()))
     if wanted is not None:
         raise InputError("wanted", f"is for files, not for {described!r}", "leave it out")
     end_s = envelope.length_s()
@@ -340,5 +341,4 @@ def read_signal(path: PathLike, wanted: str | None = None) -> Series:
     date = common_date(envelope.signal_files())
     rows = envelope.series(end_s).upto(end_s)
     begin = "" if date is None else date_text(date[0])
-    read: Series = _of(Series, replace(rows, begin=begin, told="text", loop=None, period_s=end_s))
-    return read
+    return cast(Series, _of(Series, replace(rows, begin=begin, told="text", loop=None, period_s=end_s)))

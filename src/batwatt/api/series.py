@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,8 +120,15 @@ def _pandas_of(name: str, value: Any) -> pd.Series[Any] | None:
 
     times = [time for time, _ in pairs]
     if times and isinstance(times[0], str):
-        times = [pd.Timestamp(parse_date_s(time, f"{name}: time"), unit="s", tz="UTC") for time in times]
+        return pd.Series([number for _, number in pairs], index=_dates(times, f"{name}: time"))
     return pd.Series([number for _, number in pairs], index=times)
+
+
+def _dates(texts: Iterable[Any], where: str) -> pd.DatetimeIndex:
+    """Parse texts as dates. Raises InputError."""
+    import pandas as pd
+
+    return pd.DatetimeIndex([pd.Timestamp(parse_date_s(text, where), unit="s", tz="UTC") for text in texts])
 
 
 def _column_of(name: str, frame: pd.DataFrame) -> pd.Series[Any]:
@@ -145,8 +152,7 @@ def _column_of(name: str, frame: pd.DataFrame) -> pd.Series[Any]:
             # pandas makes a RangeIndex of equal steps, which is that of a table without times, too
             index = index.astype(np.float64)
         elif not isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex):
-            seconds = [parse_date_s(text, f"{name}: {times}") for text in frame[times]]
-            index = pd.DatetimeIndex([pd.Timestamp(second, unit="s", tz="UTC") for second in seconds])
+            index = _dates(frame[times], f"{name}: {times}")
         frame = frame.drop(columns=times).set_index(index)
     if len(frame.columns) != 1:
         columns = ", ".join(map(repr, frame.columns)) or "none"

@@ -170,20 +170,27 @@ class Series:
 
     def upto(self, end_s: float) -> Series:
         """Return the series with its rows before `end_s`, at least one, each a row of its own. Raises InputError."""
-        times, values = list(self.times_s), list(self.values)
+        times, values = self.times_s, self.values
         if self.repeats and end_s > self.end_s:
-            first, period_s = self._loop
-            turns = math.ceil((end_s - self.end_s) / period_s)
-            if not len(self) + turns * (len(self) - first) <= MAX_ROWS:
-                problem = f"{turns + 1} repetitions of {len(self) - first} rows are more than {MAX_ROWS} rows"
-                raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
-            times += (self._row_s(turn, row) for turn in range(1, turns + 1) for row in range(first, len(self)))
-            values += self.values[first:] * turns
+            edges_s, array = self._repeated(1 + math.ceil((end_s - self.end_s) / self._loop[1]))
+            times, values = tuple(edges_s[:-1].tolist()), tuple(array.tolist())
         elif self.times_s[-1] < end_s:
             return self
         count = max(1, bisect_left(times, end_s))
         lasts_s = max(end_s - times[count - 1], DEFAULT_STEP_S)
-        return replace(self, times_s=tuple(times[:count]), values=tuple(values[:count]), loop=-1, period_s=lasts_s)
+        return replace(self, times_s=times[:count], values=values[:count], loop=-1, period_s=lasts_s)
+
+    def _repeated(self, turns: int) -> tuple[Array, Array]:
+        """Return edges in s and values with the rows from `loop` on `turns` times. Raises InputError."""
+        first, period_s = self._loop
+        rows_s = self.edges_s[first:-1]
+        if not first + turns * len(rows_s) <= MAX_ROWS:
+            problem = f"{turns} repetitions of {len(rows_s)} rows are more than {MAX_ROWS} rows"
+            raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
+        begins_s = np.arange(turns)[:, None] * period_s
+        ends_s = (self.times_s[first] + turns * period_s,)
+        edges_s = np.concatenate((self.edges_s[:first], (begins_s + rows_s).ravel(), ends_s))
+        return edges_s, np.concatenate([self.array[:first], np.tile(self.array[first:], turns)])
 
     def since(self, time_s: float) -> Series:
         """Return the series from `time_s` s on, which becomes 0 s; a source that is over then holds its last value."""
@@ -276,23 +283,16 @@ class Series:
             first, period_s = self._loop
             first_s = self.times_s[first]
             if first == len(self) - 1:
-                # one row for all of its turns
-                period_s = max(period_s, 2.0 * end_s - first_s)
-            turns = max(1, math.ceil((2.0 * end_s - first_s) / period_s))
-            rows_s = self.edges_s[first:-1]
-            if not turns * len(rows_s) <= MAX_ROWS:
-                problem = f"{turns} repetitions of {len(rows_s)} rows are more than {MAX_ROWS} rows"
-                raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
-            begins_s = np.arange(turns)[:, None] * period_s
-            edges = (self.edges_s[:first], (begins_s + rows_s).ravel(), (first_s + turns * period_s,))
-            values = np.concatenate([self.array[:first], np.tile(self.array[first:], turns)])
-            longer = Series.of_edges(np.concatenate(edges), values, self.source, self.unit, self.begin, self.told)
+                edges_s, values = np.append(self.edges_s[:-1], max(self.end_s, 2.0 * end_s)), self.array
+            else:
+                edges_s, values = self._repeated(max(1, math.ceil((2.0 * end_s - first_s) / period_s)))
+            longer = Series.of_edges(edges_s, values, self.source, self.unit, self.begin, self.told)
             self.__dict__["_longer"] = longer
         return longer
 
     @cached_property
     def _reached(self) -> Array:
-        return np.concatenate([(0.0,), np.cumsum(np.diff(self.edges_s) * self.array)])
+        return np.concatenate([(0.0,), np.cumsum(self.lasting_s * self.array)])
 
     def integral(self, time_s: Array | float) -> Array:
         """Return the integral from the first time to each time in s, in the unit of the series x s; 0 beyond an end."""
@@ -354,7 +354,7 @@ class Series:
     @property
     def lasting_s(self) -> npt.NDArray[np.float64]:
         """Duration of each row in s."""
-        return np.diff(self.times_s, append=self.end_s)
+        return np.diff(self.edges_s)
 
     @cached_property
     def mean(self) -> float:
@@ -369,9 +369,7 @@ class Series:
         times = np.arange(max(1, math.ceil(self.end_s / period_s))) * period_s
         edges = np.append(times, self.end_s)
         # the integral is linear between the rows
-        reached = np.concatenate([(0.0,), np.cumsum(self.lasting_s * np.asarray(self.values))])
-        integral = np.interp(edges, (*self.times_s, self.end_s), reached)
-        values = np.diff(integral) / np.diff(edges)
+        values = np.diff(np.interp(edges, self.edges_s, self._reached)) / np.diff(edges)
         return replace(self, times_s=tuple(times.tolist()), values=tuple(values.tolist()))
 
     @cached_property
