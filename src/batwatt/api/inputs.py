@@ -263,7 +263,7 @@ class Series(Described, model_series.Series):
             text(name, getattr(self, name))
         if self.begin:
             object.__setattr__(self, "begin", date_text(parse_date_s(self.begin)))
-        one_of(get_args(model_series.DateSource))("told", self.told)
+        one_of(get_args(model_series.DateSource))("date_source", self.date_source)
         if self.loop is not None:
             whole("loop", self.loop, -1)
         real("period_s", self.period_s)
@@ -341,4 +341,4 @@ def read_signal(path: PathLike, wanted: str | None = None) -> Series:
     date = common_date(envelope.signal_files())
     rows = envelope.series(end_s).upto(end_s)
     begin = "" if date is None else date_text(date[0])
-    return cast(Series, _of(Series, replace(rows, begin=begin, told="text", loop=None, period_s=end_s)))
+    return cast(Series, _of(Series, replace(rows, begin=begin, date_source="text", loop=None, period_s=end_s)))

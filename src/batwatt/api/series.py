@@ -85,7 +85,9 @@ def _signal_of(name: str, value: Any) -> Series | None:
         return Series((0.0,), (number,), source=f"constant {number:g}", loop=None, period_s=LARGEST)
     if isinstance(value, Series):
         _check_begin(name, value.times_s[0])
-        rows = replace(value.since(0.0), begin=value.begin, told=value.told) if value.times_s[0] else value
+        rows = (
+            replace(value.since(0.0), begin=value.begin, date_source=value.date_source) if value.times_s[0] else value
+        )
         return rows.lasting(False) if rows.loop == -1 else rows
     table = _pandas_of(name, value)
     if table is None:

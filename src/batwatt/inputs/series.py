@@ -33,8 +33,8 @@ def read_on_clock(file: SignalFile) -> Series:
     if clock is None or not signal.begin:
         return signal
     if file.begin is not None or file.repeats or file.days is None:
-        told: DateSource = "" if file.begin is None else "from"
-        return _moved(signal, clock, told, file.repeats, file.path)
+        date_source: DateSource = "" if file.begin is None else "from"
+        return _moved(signal, clock, date_source, file.repeats, file.path)
     whole = read_signal(replace(plain, days=None))
     moved = _moved(whole, clock, "", False, whole.source)
     return read_signal(replace(plain, begin=clock.date)) if parse_date_s(signal.begin) <= clock.date_s else moved
@@ -46,18 +46,18 @@ def on_clock(series: Series, clock: Clock | None) -> Series:
         return series
     periodic = series.loop == 0 and series.times_s[0] == 0.0
     ends_s = series.end_s if periodic or not series.repeats else math.inf
-    offset_s = _offset_s(series.begin, (series.times_s[0], ends_s), clock, series.told, periodic, series.source)
-    return replace(series.since(offset_s) if offset_s else series, begin=clock.date, told="")
+    offset_s = _offset_s(series.begin, (series.times_s[0], ends_s), clock, series.date_source, periodic, series.source)
+    return replace(series.since(offset_s) if offset_s else series, begin=clock.date, date_source="")
 
 
-def _moved(signal: Series, clock: Clock, told: DateSource, repeats: bool, source: object) -> Series:
+def _moved(signal: Series, clock: Clock, date_source: DateSource, repeats: bool, source: object) -> Series:
     """Move a signal with a date to 0 s of a run. Raises InputError."""
-    offset_s = _offset_s(signal.begin, (0.0, signal.end_s), clock, told, repeats, source)
+    offset_s = _offset_s(signal.begin, (0.0, signal.end_s), clock, date_source, repeats, source)
     return replace(signal.turned(offset_s) if repeats else signal.since(offset_s), begin=clock.date)
 
 
 def _offset_s(
-    begin: str, rows_s: tuple[float, float], clock: Clock, told: DateSource, periodic: bool, source: object
+    begin: str, rows_s: tuple[float, float], clock: Clock, date_source: DateSource, periodic: bool, source: object
 ) -> float:
     """Return the time in s of 0 s of a run in a series of rows from and to some times. Raises InputError.
 
@@ -65,11 +65,11 @@ def _offset_s(
     """
     begin_s = parse_date_s(begin)
     offset_s = clock.date_s - begin_s
-    if told == "from":
+    if date_source == "from":
         if offset_s:
             remark(_log, "%s", f"{source}: its {begin} stands for {clock.date}, which is 0 s")
         return 0.0
-    if told == "text":
+    if date_source == "text":
         problem = f"was read from {begin} on, and 0 s of the run is {clock.date}"
         raise InputError(source, problem, "give the text itself to the run, as envelope=")
     first_s, end_s = rows_s
@@ -81,7 +81,7 @@ def _offset_s(
             at = date_text(begin_s + offset_s % end_s)
             remark(_log, "%s", f"{source}: its {at} stands for {clock.date}, which is 0 s; it {length}")
         return offset_s % end_s
-    if told == "days":
+    if date_source == "days":
         problem = f"was read with days= from {begin} on, and 0 s of the run is {clock.date}"
         raise InputError(source, problem, "give the text itself to the run, say its begin, too, or leave out days=")
     lines_up(begin_s + first_s, begin_s + end_s, clock, source)
@@ -110,10 +110,10 @@ def common_date(series: Iterable[SignalFile | Series]) -> tuple[float, str] | No
         if isinstance(one, SignalFile):
             from batwatt.inputs.signal import read_signal
 
-            begin, is_told, source = read_signal(one.on(None)).begin, one.begin is not None, str(one.path)
+            begin, is_from, source = read_signal(one.on(None)).begin, one.begin is not None, str(one.path)
         else:
-            begin, is_told, source = one.begin, one.told == "from", one.source
-        if begin and is_told:
+            begin, is_from, source = one.begin, one.date_source == "from", one.source
+        if begin and is_from:
             return parse_date_s(begin), f"from= of {source}"
         if begin:
             dates.append((parse_date_s(begin), f"the first row of {source}"))
@@ -185,8 +185,10 @@ class SignalSpec(Parameters, where="signal"):
 
     def read(self) -> Series:
         """Read the signal. Raises InputError."""
-        told: DateSource = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
-        return replace(read_on_clock(self.file).lasting(self.repeat), told=told)
+        date_source: DateSource = (
+            "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
+        )
+        return replace(read_on_clock(self.file).lasting(self.repeat), date_source=date_source)
 
 
 _KEYS = keys_of(SignalSpec, "file", "text")
@@ -212,8 +214,8 @@ def covering(kind: SignalKind, signal: str | Series, clock: Clock) -> Series:
     plain = signal if isinstance(signal, Series) else parse_signal(kind, signal).read()
     if not plain.begin:
         raise InputError(plain.source, "has no dates, and the jobs have", "give it dates, as in 2024-07-01T13:00Z")
-    first_s = 0.0 if plain.told == "from" else parse_date_s(plain.begin) - clock.date_s
-    first_s = max(first_s, 0.0) if plain.told == "days" else first_s
+    first_s = 0.0 if plain.date_source == "from" else parse_date_s(plain.begin) - clock.date_s
+    first_s = max(first_s, 0.0) if plain.date_source == "days" else first_s
     gaps = [(clock.first_s, min(first_s, clock.end_s)), (max(first_s + plain.end_s, clock.first_s), clock.end_s)]
     lacking = [
         f"{date_text(clock.date_s + low_s)} to {date_text(clock.date_s + high_s)} ({(high_s - low_s) / HOUR_S:.6g} h)"

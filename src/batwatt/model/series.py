@@ -54,7 +54,7 @@ class Series:
     unit: str = ""
     begin: str = field(default="", compare=False)
     """The date of 0 s in UTC, or empty."""
-    told: DateSource = field(default="", compare=False)
+    date_source: DateSource = field(default="", compare=False)
     loop: int | None = -1
     """Index of the row from which on the rows come again."""
     period_s: float = 0.0
@@ -239,11 +239,16 @@ class Series:
 
     @staticmethod
     def of_edges(
-        edges_s: Array, values: Array, source: str = "<memory>", unit: str = "", begin: str = "", told: DateSource = ""
+        edges_s: Array,
+        values: Array,
+        source: str = "<memory>",
+        unit: str = "",
+        begin: str = "",
+        date_source: DateSource = "",
     ) -> Series:
         """Return the series of `values[i]` in [`edges_s[i]`, `edges_s[i + 1]`[, which ends at the last edge."""
         times_s, period_s = tuple(edges_s[:-1].tolist()), float(edges_s[-1] - edges_s[0])
-        series = Series(times_s, tuple(values.tolist()), "value", source, unit, begin, told, None, period_s)
+        series = Series(times_s, tuple(values.tolist()), "value", source, unit, begin, date_source, None, period_s)
         series.__dict__.update(edges_s=edges_s, array=values)
         return series
 
@@ -286,7 +291,7 @@ class Series:
                 edges_s, values = np.append(self.edges_s[:-1], max(self.end_s, 2.0 * end_s)), self.array
             else:
                 edges_s, values = self._repeated(max(1, math.ceil((2.0 * end_s - first_s) / period_s)))
-            longer = Series.of_edges(edges_s, values, self.source, self.unit, self.begin, self.told)
+            longer = Series.of_edges(edges_s, values, self.source, self.unit, self.begin, self.date_source)
             self.__dict__["_longer"] = longer
         return longer
 

@@ -83,4 +83,6 @@ def _later(signal: Series, at_s: float) -> Series:
     begin = date_text(parse_date_s(signal.begin) + at_s) if signal.begin else ""
     later = signal.since(at_s)
     # one that is over then has no values left
-    return replace(later if signal.loop is not None else later.lasting(False), begin=begin, told=signal.told)
+    return replace(
+        later if signal.loop is not None else later.lasting(False), begin=begin, date_source=signal.date_source
+    )
