@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from apart import GIB, in_child, least, peak_bytes
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.optimum import plan
 
@@ -43,13 +43,13 @@ CASES = (
 )
 
 
-def instance_of(case: Case) -> tuple[PhaseModel, Series, float, float]:
+def instance_of(case: Case) -> tuple[PhaseModel, Timeline, float, float]:
     """Return a job of a few phases between 60 and 300 W, a signal with days and nights, and the window in s."""
     rng = np.random.default_rng(1)
     step_s = 3600.0 if case.hourly else 1.0
     count = int(case.slots / step_s)
     at = np.arange(count) * (2.0 * np.pi / (24 if case.hourly else 250))
-    course = Series.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, count), step_s)
+    course = Timeline.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, count), step_s)
     cuts = np.sort(rng.choice(np.arange(1, case.work), PHASES - 1, replace=False))
     lengths = np.diff(cuts, prepend=0, append=case.work)
     work = [Phase("work", float(length), float(rng.uniform(60.0, 300.0))) for length in lengths]

@@ -20,7 +20,7 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt.api import comparison
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.units import DAY_S, HOUR_S
 
 JOBS = 10_000
@@ -60,11 +60,11 @@ def power() -> bw.Series:
     return bw.Series(tuple((HOUR_S * hours).tolist()), tuple(watts.tolist()), "power_w")
 
 
-def signal() -> Series:
+def signal() -> Timeline:
     """Return a carbon intensity by the hour, g/kWh."""
     hour = np.arange(12 * DAYS * 24)
     noise = np.random.default_rng(3).uniform(0.0, 60.0, len(hour))
-    return Series.regular(300.0 + 120.0 * np.cos(hour % 24 / 12.0 * np.pi) + noise, HOUR_S)
+    return Timeline.regular(300.0 + 120.0 * np.cos(hour % 24 / 12.0 * np.pi) + noise, HOUR_S)
 
 
 def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:

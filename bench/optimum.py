@@ -20,7 +20,7 @@ from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.series_files import read_series
 from batwatt.model.platform import Host, Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.planned.optimum import SearchBudget, optimise
 from batwatt.schedulers.planned.problem import OptimumJob, Problem, ServerMode, make_problem
@@ -98,7 +98,7 @@ def small(seed: int, run_s: float, cap_w: float) -> Problem:
     caps = np.clip(wave + rng.normal(0.0, 60.0, STEPS), 100.0, 900.0).round(1)
     caps[-1] = 900.0
     times = tuple(STEP_S * i for i in range(STEPS))
-    return make_problem(platform, workload, Series(times, tuple(map(float, caps)), "power_w"))
+    return make_problem(platform, workload, Timeline(times, tuple(map(float, caps)), "power_w"))
 
 
 def main() -> None:

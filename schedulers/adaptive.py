@@ -9,7 +9,7 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.platform import machine_of
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.protocol.job_fields import NotForPhasesError, reported_machines
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.powercap import Powercap
@@ -38,9 +38,9 @@ OF_SITE = ("objective", "parts", "envelope", "signal", "price")
 class AdaptiveOptions(MachineOptions):
     """Options of the scheduler `adaptive`."""
 
-    envelope: Series | None = Field(None, description="CSV file of the power envelope")
-    signal: Series | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
-    price: Series | None = Field(None, description="CSV file of the price of a kWh")
+    envelope: Timeline | None = Field(None, description="CSV file of the power envelope")
+    signal: Timeline | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: Timeline | None = Field(None, description="CSV file of the price of a kWh")
     objective: Literal["slowdown", "goodput", "carbon"] = Field(
         "slowdown", description="measure to improve: mean slowdown, use of the machines, or carbon (or the price)"
     )

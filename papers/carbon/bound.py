@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pulp
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob
 
 
-def least_carbon(jobs: Sequence[ShiftJob], deadlines_s: Sequence[float], cpus: int, integral: Series) -> float:
+def least_carbon(jobs: Sequence[ShiftJob], deadlines_s: Sequence[float], cpus: int, integral: Timeline) -> float:
     """Return the least carbon in g of any schedule that runs each job between its arrival and its deadline.
 
     Jobs have constant power, and no start-up. The linear programme has y_jk >= 0, the cpu s of job j

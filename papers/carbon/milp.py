@@ -13,14 +13,14 @@ from typing import Any
 
 import pulp
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import PhaseModel
 from batwatt.schedulers.carbon.optimum import ShiftPlan, TimeGrid, grid_of, plan_of
 
 
 def plan_milp(
     model: PhaseModel,
-    integral: Series,
+    integral: Timeline,
     begin_s: float,
     deadline_s: float,
     *,

@@ -25,7 +25,7 @@ from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
 from batwatt.inputs.series import read_integral
 from batwatt.inputs.spec import SignalFile
 from batwatt.model.platform import machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import RunCarbon, account
@@ -71,7 +71,7 @@ def shifted(outcome: Outcome, base: Outcome, grams: str, decimals: int) -> dict[
     }
 
 
-def alone(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
+def alone(jobs: Sequence[ShiftJob], integral: Timeline) -> pd.DataFrame:
     """Compare GAIA by its own rules with its policies in continuous time."""
     options = ShiftOptions(wait_h=WAIT_H)
     theirs = [gaia.simulate(jobs, list(integral.values), name, WAIT_H) for name in BOTH]
@@ -85,7 +85,7 @@ def alone(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def with_startups(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
+def with_startups(jobs: Sequence[ShiftJob], integral: Timeline) -> pd.DataFrame:
     """Compare policies with and without a model of start-ups on jobs that have one."""
     outcomes = [simulate(jobs, integral, name, ShiftOptions(wait_h=WAIT_H)) for name in STARTED]
     base = outcomes[0]
@@ -98,7 +98,7 @@ def with_startups(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def clusters(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
+def clusters(jobs: Sequence[ShiftJob], integral: Timeline) -> pd.DataFrame:
     """Run the scheduler `carbon` on decreasing numbers of machines; compare with immediate starts on each."""
     rows = []
     for machines in MACHINES:
@@ -117,7 +117,7 @@ def clusters(jobs: Sequence[ShiftJob], integral: Series) -> pd.DataFrame:
 
 
 def engine_runs(
-    jobs: Sequence[ShiftJob], integral: Series, machines: int
+    jobs: Sequence[ShiftJob], integral: Timeline, machines: int
 ) -> Iterator[tuple[str, tuple[RunCarbon, int]]]:
     """Yield the policy, the carbon and the number of late jobs of a run with each policy on the embedded engine."""
     owner, content = phase_workload(jobs, machines)

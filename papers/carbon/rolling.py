@@ -20,7 +20,7 @@ import batwatt as bw
 from batwatt.inputs.signal import read_signal
 from batwatt.inputs.spec import SignalFile
 from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant
 from batwatt.units import DAY_S, HOUR_S
 from papers.carbon import tables
@@ -50,7 +50,7 @@ CASES: tuple[Case, ...] = (
 )
 
 
-def signal_of(path: Path, seed: int) -> Series:
+def signal_of(path: Path, seed: int) -> Timeline:
     """Return the signal of a file from the begin of the seed on, g/kWh. Raises InputError."""
     begin = f"{BEGINS[seed]}T00:00Z"
     return read_signal(SignalFile(path, begin=begin, days=DAYS, wanted="carbon", gaps="line"))
@@ -68,7 +68,7 @@ def jobs_of(load: float, seed: int) -> pd.DataFrame:
     return pd.DataFrame(sorted(rows), columns=["submission_time_s", "length_s", "hosts"])
 
 
-def run(jobs: pd.DataFrame, integral: Series, case: Case, seed: int) -> tuple[float, np.ndarray]:
+def run(jobs: pd.DataFrame, integral: Timeline, case: Case, seed: int) -> tuple[float, np.ndarray]:
     """Run the scheduler `carbon`; return g per W of a busy host above an idle one, and the ends of the jobs."""
     policy, error, again = case
     options = {"signal": integral, "policy": policy, "wait_h": [WAIT_H], "slot_s": SLOT_S, "forecast_error": error,

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.optimum import plan
 from batwatt.units import HOUR_S
@@ -56,11 +56,11 @@ class Taken:
     carbon: float
 
 
-def instance_of(slots: int, work: int) -> tuple[PhaseModel, Series, float, float]:
+def instance_of(slots: int, work: int) -> tuple[PhaseModel, Timeline, float, float]:
     """Return alternating phases of 60 and 300 W under a signal with days and nights, a slot an hour."""
     rng = np.random.default_rng(1)
     at = np.arange(slots) * (2.0 * np.pi / 24.0)
-    integral = Series.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, slots), HOUR_S)
+    integral = Timeline.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, slots), HOUR_S)
     lengths = np.full(PHASES, work // PHASES) + (np.arange(PHASES) < work % PHASES)
     phases = [Phase("work", HOUR_S * float(length), 60.0 + 240.0 * (n % 2)) for n, length in enumerate(lengths)]
     return PhaseModel((Phase("start", HOUR_S * STARTUP, 100.0),), tuple(phases)), integral, 0.0, HOUR_S * slots

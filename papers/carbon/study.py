@@ -26,7 +26,7 @@ import yaml
 
 from batwatt.inputs.series import read_integral
 from batwatt.inputs.spec import SignalFile
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
@@ -88,7 +88,7 @@ def cases_of(declared: Mapping[str, Any]) -> Iterator[Case]:
                 yield Case(study, name, float(length_h), startup_s, startup_w, wait_s, model, arrivals_s)
 
 
-def plans(case: Case, arrival_s: float, integral: Series) -> dict[str, float]:
+def plans(case: Case, arrival_s: float, integral: Timeline) -> dict[str, float]:
     """Return the carbon in g, and the number of starts, of every planner for a job that arrives at `arrival_s`.
 
     `_twin_g` is the planned carbon of the twin. Raises InputError if the signal ends too early.
@@ -132,7 +132,7 @@ def plans(case: Case, arrival_s: float, integral: Series) -> dict[str, float]:
     }
 
 
-def rows_of(case: Case, integral: Series) -> pd.DataFrame:
+def rows_of(case: Case, integral: Timeline) -> pd.DataFrame:
     """Return a row for each arrival."""
     rows = pd.DataFrame([plans(case, arrival_s, integral) for arrival_s in case.arrivals_s])
     values = (case.study, case.pattern, case.length_h, case.startup_s, case.startup_w)

@@ -30,7 +30,7 @@ from batwatt.engine.core import Engine
 from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, pm100_like
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results import style
@@ -97,7 +97,7 @@ def cases() -> Iterator[Case]:
                 yield Case(excess, check, predictor)
 
 
-def envelope_of(seed: int, nodes: int) -> Series:
+def envelope_of(seed: int, nodes: int) -> Timeline:
     """Return the cap in W of a seed; after 300 hours the highest, so that all jobs can end."""
     rng = np.random.default_rng([seed, 7])
     share, shares = 0.6, []
@@ -105,10 +105,10 @@ def envelope_of(seed: int, nodes: int) -> Series:
         shares.append(share)
         share = round(min(HIGH, max(LOW, share + STRIDE * float(rng.choice([-1.0, 1.0])))), 6)
     watts = [nodes * (IDLE_W + each * (TYPICAL_W - IDLE_W)) for each in (*shares, HIGH)]
-    return Series(tuple(STEP_S * i for i in range(STEPS + 1)), tuple(watts), "power_w", f"seed {seed}")
+    return Timeline(tuple(STEP_S * i for i in range(STEPS + 1)), tuple(watts), "power_w", f"seed {seed}")
 
 
-def run_case(case: Case, platform: Platform, workload: Workload, envelope: Series) -> dict[str, Any]:
+def run_case(case: Case, platform: Platform, workload: Workload, envelope: Timeline) -> dict[str, Any]:
     """Run a case and return its figures."""
     limit = {} if case.check == NONE else {"envelope": envelope}
     scheduler = Jobpower({"platform": platform, **case.options, **limit})

@@ -16,7 +16,7 @@ import pandas as pd
 from batwatt.inputs.character import bill, characterise
 from batwatt.inputs.limits import parse_capacity
 from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from papers.claims import Claim
 from papers.pages import markdown, number
 from papers.pairs import Points, interval
@@ -58,7 +58,7 @@ DAYS = tuple(f"2023-{month:02d}-15" for month in range(1, 13))
 HEADROOMS = (1.0, 0.9, 0.84, 0.8, 0.77, 0.7)
 
 
-def capacity_of(text: str) -> tuple[Series, Series]:
+def capacity_of(text: str) -> tuple[Timeline, Timeline]:
     """Return the capacity that a text describes, and the signal behind it."""
     spec = parse_capacity(text)
     assert spec is not None
@@ -67,7 +67,7 @@ def capacity_of(text: str) -> tuple[Series, Series]:
     return spec.unrepeated(0.0), signal
 
 
-def by_hour(capacity: Series) -> Floats:
+def by_hour(capacity: Timeline) -> Floats:
     """Return the capacity at each full hour."""
     return capacity.values_at(np.arange(0.0, capacity.end_s, HOUR_S))
 

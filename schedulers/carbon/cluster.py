@@ -18,7 +18,7 @@ import numpy.typing as npt
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
-from batwatt.model.series import MACHINES, Series, checked_capacity, least_around
+from batwatt.model.timeline import MACHINES, Timeline, checked_capacity, least_around
 from batwatt.model.work import ShiftJob, constant
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.protocol.job_fields import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
@@ -32,7 +32,7 @@ from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places
 from batwatt.scheduling.orders import First, NodeSelection
 from batwatt.units import LAG_S
 
-Limits = tuple[Series, Series | None, int]
+Limits = tuple[Timeline, Timeline | None, int]
 """The capacity in machines, the envelope in W if there is one, and the cores of a machine."""
 Piece = tuple[str, float]
 """The profile and the walltime in s of what is submitted for a part of a job."""
@@ -130,7 +130,7 @@ class CarbonCluster:
         self._lengths = JobLengths(bs, alike.speed_flops if alike else 0.0)
         self._power_w = alike.full_w if alike and alike.full_w > 0.0 else 1.0
         self._on_s, self._off_s = _switching_s(platform) if self._hosts.pstates is not None else (0.0, 0.0)
-        self._capacity = Series((0.0,), (float(self._serving),), MACHINES)
+        self._capacity = Timeline((0.0,), (float(self._serving),), MACHINES)
         """Machines that serve over time."""
         self._step_s = math.inf
         """Time in s of the next change of that."""
@@ -147,7 +147,7 @@ class CarbonCluster:
 
     # inputs of plans --------------------------------------------------------------------------------------------
 
-    def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
+    def limits(self, capacity: Timeline | None, envelope: Timeline | None) -> Limits:
         """Return the bounds of plans. Raises InputError.
 
         Watts become machines, as hosts that are on draw power without a job, too.
@@ -319,7 +319,7 @@ class PhaseCluster(CarbonCluster):
         # each host for itself, without a sleep state
         super().__init__(bs, [{"name": host["name"], "properties": {}} for host in described], transitions, selection)
 
-    def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
+    def limits(self, capacity: Timeline | None, envelope: Timeline | None) -> Limits:
         """See `CarbonCluster`; watts stay watts."""
         capacity = machines_fed(capacity, None, None, self.machines.machines)
         return checked_capacity(capacity, self.machines.machines, capacity.source), envelope, 1

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import PhaseModel, ShiftJob, Steps
 from batwatt.units import PRECISION_S
 
@@ -70,11 +70,11 @@ class Execution:
         for segment in self.segments:
             yield self.job.cpus * segment.steps(self.job.model).energy_j
 
-    def emitted(self, integral: Series) -> float:
+    def emitted(self, integral: Timeline) -> float:
         """Return the carbon in g (or cost) under a signal, on all of its cpus."""
         return sum(self.emissions(integral))
 
-    def emissions(self, integral: Series) -> Iterator[float]:
+    def emissions(self, integral: Timeline) -> Iterator[float]:
         """Yield the carbon in g (or cost) of each segment under a signal, on all of the job's cpus."""
         for segment in self.segments:
             yield self.job.cpus * float(integral.of_steps(segment.begin_s, segment.steps(self.job.model)))

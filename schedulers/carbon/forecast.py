@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Array, Steps
 from batwatt.units import DAY_S, HOUR_S, J_PER_KWH
 
@@ -19,7 +19,7 @@ MOST_STEPS = 336
 """Steps of the signal over which the error grows (two weeks by the hour), and no further."""
 
 
-def weighed(carbon: Series, price: Series | None, carbon_weight: float, price_weight: float) -> Series:
+def weighed(carbon: Timeline, price: Timeline | None, carbon_weight: float, price_weight: float) -> Timeline:
     """Return carbon, or `carbon_weight` x carbon + `price_weight` x price if the price counts. Raises InputError."""
     names = "carbon_weight, price_weight"
     if not carbon_weight + price_weight > 0.0:
@@ -48,14 +48,14 @@ class SignalForecast:
     caller that asks often and takes the best answer is then wrong more often than one that asks once.
     """
 
-    def __init__(self, truth: Series, error: float = 0.0, seed: int = 0, sure_h: float | None = None) -> None:
+    def __init__(self, truth: Timeline, error: float = 0.0, seed: int = 0, sure_h: float | None = None) -> None:
         self._truth, self._error, self._seed, self._sure_h = truth, error, seed, sure_h
         lengths_h = np.diff(truth.edges_s) / HOUR_S
         self._width = max(1, round(SMOOTH_S / HOUR_S / float(np.median(lengths_h))))
         self._learnt: dict[int, Array] = {}
-        self._last: tuple[int, Series] | None = None
+        self._last: tuple[int, Timeline] | None = None
 
-    def at(self, now_s: float) -> Series:
+    def at(self, now_s: float) -> Timeline:
         """Return the signal as it is forecast at the beginning of the step of `now_s`; its past is as it was."""
         if not self._error and self._sure_h is None:
             return self._truth
@@ -65,7 +65,7 @@ class SignalForecast:
             self._last = step, self._issued(truth, step)
         return self._last[1]
 
-    def _issued(self, truth: Series, step: int) -> Series:
+    def _issued(self, truth: Timeline, step: int) -> Timeline:
         roots = np.sqrt(np.diff(truth.edges_s) / HOUR_S)
         if self._sure_h is not None:
             truth = truth.with_array(self._repeated(truth, step, self._sure_h))
@@ -84,7 +84,7 @@ class SignalForecast:
         return truth.with_array(values)
 
     @staticmethod
-    def _repeated(truth: Series, step: int, sure_h: float) -> Array:
+    def _repeated(truth: Timeline, step: int, sure_h: float) -> Array:
         """Return the values with those beyond the hours that are sure replaced by those of the last day before."""
         begins_s, values = truth.edges_s[:-1], truth.array.copy()
         sure_s = max(float(begins_s[step]) + sure_h * HOUR_S, float(truth.edges_s[step + 1]))
@@ -111,7 +111,7 @@ _MOST_VALUES = 4_000_000
 """Numbers that are computed at once."""
 
 
-def ahead(integral: Series, begin_s: float, end_s: float, job: str = "?") -> Series:
+def ahead(integral: Timeline, begin_s: float, end_s: float, job: str = "?") -> Timeline:
     """Return a signal from `begin_s` to `end_s`, with `begin_s` as its 0 s; where it holds the same value, one step.
 
     A sum over a short part of a long signal is then as exact as the part. Raises InputError if the signal ends before.
@@ -120,7 +120,7 @@ def ahead(integral: Series, begin_s: float, end_s: float, job: str = "?") -> Ser
     edges = np.concatenate([(begin_s,), integral.edges_in(begin_s, end_s), (end_s,)])
     values = integral.values_at(edges[:-1])
     changes = np.concatenate([(True,), np.diff(values) != 0.0])
-    return Series.of_edges(
+    return Timeline.of_edges(
         np.append(edges[:-1][changes], end_s) - begin_s, values[changes], source=integral.source, unit=integral.unit
     )
 
@@ -132,7 +132,7 @@ def check_slots(length_s: float, slot_s: float) -> None:
         raise InputError("option 'slot_s'", problem, "take longer slots, or correct the times of jobs and series")
 
 
-def candidates(steps: Steps, integral: Series, wait_s: float) -> Array:
+def candidates(steps: Steps, integral: Timeline, wait_s: float) -> Array:
     """Return starts in [0, `wait_s`] in s, ascending: both ends, and those where edges of power and signal meet.
 
     Between neighbours, the emission of the job is linear in its start.
@@ -143,14 +143,14 @@ def candidates(steps: Steps, integral: Series, wait_s: float) -> Array:
     return np.unique(np.concatenate([(0.0,), inside, (wait_s,)]))
 
 
-def emitted(starts_s: Array, steps: Steps, integral: Series) -> Array:
+def emitted(starts_s: Array, steps: Steps, integral: Timeline) -> Array:
     """Return the emission (g) or cost of a step function of power on one cpu, for each start; the signal must last."""
     width = min(len(steps.watts), len(integral.values)) + 1
     parts = np.array_split(starts_s, 1 + len(starts_s) * width // _MOST_VALUES)
     return np.concatenate([_emitted(part, steps, integral) for part in parts])
 
 
-def _emitted(starts_s: Array, steps: Steps, integral: Series) -> Array:
+def _emitted(starts_s: Array, steps: Steps, integral: Timeline) -> Array:
     if len(steps.watts) <= len(integral.values):
         return integral.of_steps(starts_s, steps)
     # the same sum over the steps of the signal: the energy that falls into each
@@ -165,7 +165,7 @@ def first_least(values: Array) -> int:
     return int(np.argmax(values <= values.min() + slack))
 
 
-def quantile_in_time(integral: Series, begin_s: float, end_s: float, share: float) -> float:
+def quantile_in_time(integral: Timeline, begin_s: float, end_s: float, share: float) -> float:
     """Return the least v such that the signal is <= v for at least `share` of the time from `begin_s` to `end_s`."""
     part = ahead(integral, begin_s, end_s)
     order = np.argsort(part.array, kind="stable")

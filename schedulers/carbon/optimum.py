@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Array, PhaseModel, ShiftJob
 from batwatt.schedulers.carbon.execution import Execution, Interval, Segment
 from batwatt.schedulers.carbon.forecast import MOST_SLOTS, ahead, candidates, check_slots, emitted, first_least, weighed
@@ -102,7 +102,7 @@ class ShiftPlan:
 
 def plan(
     model: PhaseModel,
-    integral: Series,
+    integral: Timeline,
     begin_s: float,
     deadline_s: float,
     *,
@@ -129,7 +129,7 @@ def plan(
     return replace(best, segments=whole.segments, carbon=whole.carbon) if whole.carbon < best.carbon else best
 
 
-def _in_one_piece(model: PhaseModel, integral: Series, begin_s: float, deadline_s: float) -> ShiftPlan:
+def _in_one_piece(model: PhaseModel, integral: Timeline, begin_s: float, deadline_s: float) -> ShiftPlan:
     """Return the best run without a suspension, at any moment; as if the window were one slot."""
     window_s = deadline_s - begin_s
     part = ahead(integral, begin_s, deadline_s)
@@ -140,7 +140,7 @@ def _in_one_piece(model: PhaseModel, integral: Series, begin_s: float, deadline_
     return ShiftPlan(model, (segment,), float(carbon[best]), window_s, 1, True)
 
 
-def plan_of(grid: TimeGrid, segments: tuple[Segment, ...], integral: Series) -> ShiftPlan:
+def plan_of(grid: TimeGrid, segments: tuple[Segment, ...], integral: Timeline) -> ShiftPlan:
     """Return a plan from its segments."""
     carbon = sum(float(integral.of_steps(segment.begin_s, segment.steps(grid.model))) for segment in segments)
     return ShiftPlan(grid.model, segments, carbon, grid.slot_s, grid.slots, not grid.exact)
@@ -148,7 +148,7 @@ def plan_of(grid: TimeGrid, segments: tuple[Segment, ...], integral: Series) -> 
 
 def grid_of(
     model: PhaseModel,
-    integral: Series,
+    integral: Timeline,
     begin_s: float,
     deadline_s: float,
     slot_s: float | None = None,
@@ -285,13 +285,13 @@ def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, most_cells: 
     raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")
 
 
-def _fitting_s(model: PhaseModel, integral: Series, begin_s: float, deadline_s: float) -> float:
+def _fitting_s(model: PhaseModel, integral: Timeline, begin_s: float, deadline_s: float) -> float:
     """Return the longest slot in s, in whole microseconds, at whose ends alone job, signal and window change."""
     lengths = (round(abs(length) * _MICRO) for length in _lengths(model, integral, begin_s, deadline_s))
     return (math.gcd(*lengths) or 1) / _MICRO
 
 
-def _lengths(model: PhaseModel, integral: Series, begin_s: float, deadline_s: float) -> Iterator[float]:
+def _lengths(model: PhaseModel, integral: Timeline, begin_s: float, deadline_s: float) -> Iterator[float]:
     for steps in (model.startup_steps, model.work_steps):
         yield from (b - a for a, b in pairwise(steps.edges_s.tolist()))
     yield from model.checkpoints_s
@@ -345,8 +345,8 @@ def fill(
 
 def plan_job(
     model: PhaseModel,
-    carbon: Series,
-    price: Series | None,
+    carbon: Timeline,
+    price: Timeline | None,
     weights: tuple[float, float],
     window_s: tuple[float, float],
     cpus: int,
@@ -391,7 +391,7 @@ def plan_job(
     return content
 
 
-def _charged(execution: Execution, carbon: Series, price: Series | None = None) -> dict[str, Any]:
+def _charged(execution: Execution, carbon: Timeline, price: Timeline | None = None) -> dict[str, Any]:
     """Return an execution as JSON: sums and segments; times in s from the signal's first row, cost with a price."""
     columns = {"energy_j": execution.energies(), "carbon_g": execution.emissions(carbon)}
     if price is not None:

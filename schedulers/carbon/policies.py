@@ -11,8 +11,8 @@ import numpy as np
 
 from batwatt.checks import time_zone
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.series import Series
 from batwatt.model.signal import parse_date_s
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Array, Steps, constant
 from batwatt.schedulers.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import (
@@ -88,7 +88,7 @@ def _kind(constraint: str) -> str:
 
 def start_window(
     job: ShiftJob,
-    integral: Series,
+    integral: Timeline,
     wait_h: Sequence[float],
     deadline_h: float | None,
     constraint: str | None,
@@ -114,7 +114,7 @@ def by_deadline(job: ShiftJob, deadline_h: float) -> StartWindow:
     return StartWindow(job.arrival_s, max(wait_s, 0.0))
 
 
-def by_constraint(job: ShiftJob, constraint: str, integral: Series, clock: str = "UTC") -> StartWindow:
+def by_constraint(job: ShiftJob, constraint: str, integral: Timeline, clock: str = "UTC") -> StartWindow:
     """Return the window until people can tell the difference (Let's Wait Awhile), by the local clock `clock`.
 
     W = target - (arrival + length), where the target follows from when the job would finish if it started at once.
@@ -180,7 +180,7 @@ class PolicyInputs:
     slot_s: float | None = None
 
 
-Choose = Callable[[ShiftJob, StartWindow, Series, PolicyInputs], tuple[Interval, ...]]
+Choose = Callable[[ShiftJob, StartWindow, Timeline, PolicyInputs], tuple[Interval, ...]]
 
 
 @dataclass(frozen=True)
@@ -240,19 +240,19 @@ def _after(window: StartWindow, pieces: list[Interval]) -> tuple[Interval, ...]:
 
 
 @carbon_policy("immediate")
-def immediate(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def immediate(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start on arrival: s = n."""
     return _run(job, window.arrival_s)
 
 
 @carbon_policy("latest")
-def latest(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def latest(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start as late as allowed: s = n + W."""
     return _run(job, window.latest_s)
 
 
 @carbon_policy("lowest")
-def lowest(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def lowest(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
     part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     reached = part.edges_s[:-1] <= window.wait_s
@@ -260,7 +260,7 @@ def lowest(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyI
 
 
 @carbon_policy("oracle")
-def oracle(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def oracle(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
 
     C is linear between the starts at which an edge of p meets an edge of c, so that only those, n and n + W matter.
@@ -270,7 +270,7 @@ def oracle(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyI
 
 
 @carbon_policy("waiting")
-def waiting(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def waiting(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
 
     e is the mean length of the job's class, at constant power (GAIA's lowest window); s in [n, n + W].
@@ -279,7 +279,7 @@ def waiting(job: ShiftJob, window: StartWindow, integral: Series, inputs: Policy
 
 
 @carbon_policy("cst-oracle")
-def cst_oracle(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def cst_oracle(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
 
     Between two meetings of edges C is linear, so that the ratio is monotone, and only the meetings, 0 and W matter.
@@ -288,13 +288,15 @@ def cst_oracle(job: ShiftJob, window: StartWindow, integral: Series, inputs: Pol
 
 
 @carbon_policy("cst-average")
-def cst_average(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def cst_average(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
     return _most_per_time(job, window, integral, inputs, _usual(job, inputs))
 
 
 @carbon_policy("suspend-resume", interrupting=True)
-def suspend_resume(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def suspend_resume(
+    job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs
+) -> tuple[Interval, ...]:
     """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
 
     Steps of the signal are taken by (c, begin) until they last l; of the last the first part. With start-ups the job
@@ -314,7 +316,7 @@ def suspend_resume(job: ShiftJob, window: StartWindow, integral: Series, inputs:
 
 @carbon_policy("suspend-resume-threshold", interrupting=True)
 def suspend_resume_threshold(
-    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs
+    job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Run whenever c(t) < q, the 0.3-quantile of the day from n, or once W has been waited in all; knows no start-up.
 
@@ -336,7 +338,7 @@ def suspend_resume_threshold(
 
 
 @carbon_policy("wait-awhile")
-def wait_awhile(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def wait_awhile(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
 
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
@@ -351,7 +353,7 @@ def wait_awhile(job: ShiftJob, window: StartWindow, integral: Series, inputs: Po
 
 @carbon_policy("wait-awhile-interrupting", interrupting=True)
 def wait_awhile_interrupting(
-    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs
+    job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Run in the D cheapest steps of [n, n + l + W[, by (mean of c, begin); knows no start-up.
 
@@ -372,7 +374,7 @@ def wait_awhile_interrupting(
 
 
 @carbon_policy("phase-aware", interrupting=True, exact=True)
-def phase_aware(job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs) -> tuple[Interval, ...]:
+def phase_aware(job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
     Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
@@ -388,7 +390,7 @@ def phase_aware(job: ShiftJob, window: StartWindow, integral: Series, inputs: Po
 
 @carbon_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
 def phase_aware_checkpoints(
-    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs
+    job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs
 ) -> tuple[Interval, ...]:
     """Exact optimum where jobs can be suspended at the ends of their checkpoint phases only (dynamic programming).
 
@@ -400,7 +402,7 @@ def phase_aware_checkpoints(
 
 
 def _optimum(
-    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs, checkpoints: bool
+    job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs, checkpoints: bool
 ) -> tuple[Interval, ...]:
     return plan(
         job.model,
@@ -418,7 +420,7 @@ def _usual(job: ShiftJob, inputs: PolicyInputs) -> Steps:
 
 
 def _least(
-    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs, steps: Steps
 ) -> tuple[Interval, ...]:
     part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     starts = candidates(steps, part, window.wait_s)
@@ -426,7 +428,7 @@ def _least(
 
 
 def _most_per_time(
-    job: ShiftJob, window: StartWindow, integral: Series, inputs: PolicyInputs, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: Timeline, inputs: PolicyInputs, steps: Steps
 ) -> tuple[Interval, ...]:
     part = ahead(integral, window.arrival_s, needed_s(job, window, inputs), job.id)
     starts = candidates(steps, part, window.wait_s)

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.model.series import Series, combined
+from batwatt.model.timeline import Timeline, combined
 from batwatt.model.work import Array
 from batwatt.schedulers.carbon.execution import Execution, Segment, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import MOST_SLOTS, NOISE, check_slots, first_least
@@ -67,8 +67,8 @@ class ReservationCalendar:
     def __init__(
         self,
         slot_s: float,
-        machines: Series,
-        watts: Series | None = None,
+        machines: Timeline,
+        watts: Timeline | None = None,
         cores: int = 1,
         prefer: Preference | None = None,
     ) -> None:
@@ -253,7 +253,7 @@ class ReservationCalendar:
             self.room_w = np.concatenate([self.room_w, more])
         return slice(max(begin, 0), max(end, 0))
 
-    def _least(self, series: Series, first: int, last: int) -> Array:
+    def _least(self, series: Timeline, first: int, last: int) -> Array:
         """Return the least value within each of some slots."""
         # only changes within: slots are added for as long as the run goes on
         times_s, now_s = [], first * self.slot_s
@@ -294,7 +294,7 @@ class SharedCluster:
        found nothing that is one uninterrupted run from the arrival on.
     """
 
-    def __init__(self, integral: Series, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
+    def __init__(self, integral: Timeline, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
         self.integral, self.calendar, self.policy = integral, calendar, policy
 
     def place(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution | None:

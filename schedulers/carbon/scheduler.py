@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
 from batwatt.model.signal import factor_to
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.protocol.job_fields import NotForPhasesError
 from batwatt.schedulers.carbon.cluster import CarbonCluster, CarbonJob, CarbonState, PhaseCluster
@@ -40,8 +40,8 @@ from batwatt.units import HOUR_S, LAG_S
 class CarbonOptions(SchedulerOptions):
     """Options of the scheduler `carbon` (docs/explanation/carbon-engine.md)."""
 
-    signal: Series | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
-    price: Series | None = Field(None, description="CSV file of the price of a kWh")
+    signal: Timeline | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: Timeline | None = Field(None, description="CSV file of the price of a kWh")
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt policies`")
@@ -60,8 +60,8 @@ class CarbonOptions(SchedulerOptions):
         None, ge=0.0, description="hours for which forecasts are sure; then the last day repeats; by default all"
     )
     slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
-    capacity: Series | None = Field(None, description="file of the number of machines over time")
-    envelope: Series | None = Field(None, description="CSV file of the power envelope")
+    capacity: Timeline | None = Field(None, description="file of the number of machines over time")
+    envelope: Timeline | None = Field(None, description="CSV file of the power envelope")
     switch: bool = Field(True, description="switch machines beyond the capacity off; not those for jobs in phases")
     transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)
 
@@ -122,7 +122,7 @@ class Carbon(Scheduler[CarbonOptions]):
         self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(settings.policy))
         self._hosts_changed = bool(self.transitions.out)
 
-    def _signal(self) -> Series:
+    def _signal(self) -> Timeline:
         """Return the signal of plans: carbon, price, or both by their weights. Raises InputError."""
         settings = self.settings
         if settings.shift is not None:
@@ -133,7 +133,7 @@ class Carbon(Scheduler[CarbonOptions]):
         carbon = self._converted("signal", settings.signal)
         return weighed(carbon, price, settings.carbon_weight, settings.price_weight)
 
-    def _converted(self, name: str, signal: Series | None) -> Series:
+    def _converted(self, name: str, signal: Timeline | None) -> Timeline:
         if signal is None:
             hint = "give a signal: --carbon FILE or --price FILE"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)

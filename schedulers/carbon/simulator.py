@@ -15,7 +15,7 @@ import pandas as pd
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.files import whole_set, write_json
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results.run_files import without_formulas_in
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import weighed
@@ -96,8 +96,8 @@ class Outcome:
 
 def rows_of(
     executions: Sequence[Execution],
-    integral: Series,
-    price: Series | None,
+    integral: Timeline,
+    price: Timeline | None,
     deadlines_s: Sequence[float],
 ) -> pd.DataFrame:
     """Return a row for each segment, with SEGMENT_COLUMNS; `deadlines_s` are those of the executions."""
@@ -141,7 +141,7 @@ class ShiftOptions(Parameters, where=_WHERE):
     deadline_h: Annotated[float | None, Between(0.0, ends="][")] = None
     constraint: str | None = None
     clock: str = "UTC"
-    price: Series | None = None
+    price: Timeline | None = None
     carbon_weight: Annotated[float, Between(0.0)] = 1.0
     price_weight: Annotated[float, Between(0.0)] = 0.0
     slot_s: Annotated[float | None, Between(0.0, ends="][")] = None
@@ -155,7 +155,7 @@ class ShiftOptions(Parameters, where=_WHERE):
         check_limits(self.deadline_h, self.constraint)
 
 
-def simulate(jobs: Sequence[ShiftJob], integral: Series, policy: str, options: ShiftOptions | None = None) -> Outcome:
+def simulate(jobs: Sequence[ShiftJob], integral: Timeline, policy: str, options: ShiftOptions | None = None) -> Outcome:
     """Return the outcome of a policy for jobs under a carbon signal, each on its own.
 
     Policies choose by their window and the signal, weighed with a price; their choice is carried out on the phases of
@@ -184,7 +184,7 @@ def simulate(jobs: Sequence[ShiftJob], integral: Series, policy: str, options: S
     return Outcome(rule.name, rows_of(executions, integral, options.price, deadlines_s))
 
 
-def _check(jobs: Sequence[ShiftJob], integral: Series, options: ShiftOptions) -> None:
+def _check(jobs: Sequence[ShiftJob], integral: Timeline, options: ShiftOptions) -> None:
     if not jobs:
         raise InputError("the jobs", "there are none", "give a file with jobs")
     ids = Counter(job.id for job in jobs)

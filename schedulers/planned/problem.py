@@ -14,7 +14,7 @@ from functools import cached_property
 
 from batwatt.errors import InputError, UnsupportedError
 from batwatt.model.platform import NOISE_W, Host, Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Workload
 
 TICKS_PER_S = 1000
@@ -139,7 +139,7 @@ class Problem:
         return math.fsum(self.tasks[j].slowdown(mode, start) for j, (start, mode) in starts.items()) / len(self.tasks)
 
 
-def make_problem(platform: Platform, workload: Workload, envelope: Series) -> Problem:
+def make_problem(platform: Platform, workload: Workload, envelope: Timeline) -> Problem:
     """Return the problem of a platform, a workload and an envelope in W; InputError names a job that can never run."""
     if not platform.has_power:
         problem = f"planning needs the watts of every host; {platform.power_problem}"
@@ -251,7 +251,7 @@ def _slowest(kind: Kind, speed_flops: float) -> int | None:
 
 
 def _steps(
-    envelope: Series, tasks: tuple[OptimumJob, ...], kinds: tuple[Kind, ...]
+    envelope: Timeline, tasks: tuple[OptimumJob, ...], kinds: tuple[Kind, ...]
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Return the first ticks of the steps, with the end of the last, and their values.
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Categories, Reference
 from batwatt.model.workload import REMAINDER
 from batwatt.schedulers.riskaware.planners import (
@@ -84,31 +84,31 @@ DISTANCE = 0.07
 
 
 @register("strategy", "first-fit-aware")
-def first_fit_aware(machines: int, cores: int, capacity: Series, options: RiskawareOptions) -> MachinePlanner:
+def first_fit_aware(machines: int, cores: int, capacity: Timeline, options: RiskawareOptions) -> MachinePlanner:
     """First fit; the machines with the highest indices go first (section 4.1)."""
     return FirstFitStrategy(machines, cores, None, options.as_published)
 
 
 @register("strategy", "first-fit-unaware")
-def first_fit_unaware(machines: int, cores: int, capacity: Series, options: RiskawareOptions) -> MachinePlanner:
+def first_fit_unaware(machines: int, cores: int, capacity: Timeline, options: RiskawareOptions) -> MachinePlanner:
     """First fit that knows nothing of risk: random machines go (section 4.2)."""
     return FirstFitStrategy(machines, cores, np.random.default_rng(options.seed), options.as_published)
 
 
 @register("strategy", "target-stretch")
-def target_stretch(machines: int, cores: int, capacity: Series, options: RiskawareOptions) -> MachinePlanner:
+def target_stretch(machines: int, cores: int, capacity: Timeline, options: RiskawareOptions) -> MachinePlanner:
     """TargetStretch: the target, or a machine near it, within the greatest stretch so far (section 4.3)."""
     return _targets(machines, cores, capacity, options, limit=0.0)
 
 
 @register("strategy", "target-asap")
-def target_asap(machines: int, cores: int, capacity: Series, options: RiskawareOptions) -> MachinePlanner:
+def target_asap(machines: int, cores: int, capacity: Timeline, options: RiskawareOptions) -> MachinePlanner:
     """TargetASAP: a machine near the target on which the job starts at once (section 4.4)."""
     return _targets(machines, cores, capacity, options)
 
 
 @register("strategy", "packed-target-asap")
-def packed_target_asap(machines: int, cores: int, capacity: Series, options: RiskawareOptions) -> MachinePlanner:
+def packed_target_asap(machines: int, cores: int, capacity: Timeline, options: RiskawareOptions) -> MachinePlanner:
     """PackedTargetASAP: as target-asap, with packs of machines for targets (section 4.5)."""
     return _targets(machines, cores, capacity, options, pack=options.pack)
 
@@ -120,7 +120,7 @@ def borg_week() -> Reference:
 
 
 def _targets(
-    machines: int, cores: int, capacity: Series, options: RiskawareOptions, limit: float = 1.0, pack: int = 1
+    machines: int, cores: int, capacity: Timeline, options: RiskawareOptions, limit: float = 1.0, pack: int = 1
 ) -> MachinePlanner:
     """Return the planner of a target strategy."""
     # compiled code takes a moment to load, and first fit does without it

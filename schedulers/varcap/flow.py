@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, final
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
 from batwatt.schedulers.varcap.machines import MappingPolicy
 from batwatt.schedulers.varcap.preemption import Preemptions
@@ -137,7 +137,7 @@ class JobFlow:
         preemptions: Preemptions | None,
         assumptions: Assumptions,
         run_times: RunTimes | None,
-        lasting: Series | None,
+        lasting: Timeline | None,
     ) -> None:
         self._assumptions = assumptions
         self._run_times = run_times

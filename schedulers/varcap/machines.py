@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.job import BatsimJob, Job, Places
@@ -26,7 +26,7 @@ class MappingSite:
 
     machines: int
     make_queue: Callable[[], WaitingQueue]
-    capacity: Series
+    capacity: Timeline
     options: Any
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant, run_times_s
 from batwatt.model.workload import Workload
 from batwatt.schedulers.carbon.forecast import SignalForecast
@@ -49,7 +49,7 @@ def shift_of(choice: Any) -> Shift:
 
 
 def held_until(
-    choice: Any, workload: Workload, signal: Series, speed_flops: float, run_times: RunTimes | None = None
+    choice: Any, workload: Workload, signal: Timeline, speed_flops: float, run_times: RunTimes | None = None
 ) -> dict[str, float]:
     """Return job id -> time in s until which it is held; lengths of flops at `speed_flops`. Raises InputError.
 

@@ -14,7 +14,7 @@ import pytest
 import batwatt as bw
 from batwatt.api.comparison import SYSTEMS, Case, compare
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.compared import summary_of
 
@@ -80,7 +80,7 @@ def busy(count=60, seed=3):
 
 def test_every_system_on_the_same_work():
     workload, cap = busy(30)
-    carbon = Series.regular([100.0 + 50.0 * (hour % 5) for hour in range(200)])
+    carbon = Timeline.regular([100.0 + 50.0 * (hour % 5) for hour in range(200)])
     alone = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon)
     assert list(alone.summary.index) == list(SYSTEMS) and not alone.errors
     table = alone.table.set_index("case")

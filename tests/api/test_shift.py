@@ -8,10 +8,10 @@ from builders import one_by_one
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
-SIGNAL = Series.regular(HOURS * 30)
+SIGNAL = Timeline.regular(HOURS * 30)
 JOBS = bw.Workload.from_frame(one_by_one(20, 600.0, 900.0, 611.0, 9))
 MACHINES = bw.Platform.machines(6, 1, watts=100)
 ONE = bw.Platform.machines(1, 1, watts=100)
@@ -34,7 +34,7 @@ def test_held_by_requests_and_forecasts(run_times, sure_h, start_h):
     """A job of an hour for which two are requested, submitted in hour 25, may wait three hours."""
     day = [400.0] * 24
     day[2], day[3], day[4] = 40.0, 100.0, 400.0
-    signal = Series.regular([*day, 400.0, 400.0, 400.0, 100.0, 90.0, 300.0, *day, *day])
+    signal = Timeline.regular([*day, 400.0, 400.0, 400.0, 100.0, 90.0, 300.0, *day, *day])
     shift = {"name": "oracle", "wait_h": [3], "forecast_sure_h": sure_h}
     options = {"response": "none", "shift": shift, "run_times": run_times}
     rows = {"submission_time_s": [0.0, 90_000.0], "length_s": [3600.0] * 2, "hosts": [1, 1], "estimate_s": 7200.0}

@@ -23,7 +23,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.server5 import Engine5
 from batwatt.inputs.batsim_files import phase_workload, read_events5, read_workload5
 from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import constant
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.events import batsim5_events, parse_events
@@ -134,7 +134,7 @@ def load(drawn, hosts):
 
 
 POWERCAP = ("hfld", "idfs", "frugal")
-CAPACITY = Series((0.0, 60.0, 150.0, 240.0, 400.0), (4.0, 2.0, 3.0, 1.0, 4.0))
+CAPACITY = Timeline((0.0, 60.0, 150.0, 240.0, 400.0), (4.0, 2.0, 3.0, 1.0, 4.0))
 MACHINES = [
     (Riskaware, {"strategy": "target-asap"}),
     (Varcap, {"termination": "lww", "backfilling": "easy"}),
@@ -185,7 +185,7 @@ def test_carbon(tmp_path, drawn, hourly):
     ]
     owner, data = phase_workload(jobs, 3)
     # all times of its plans are whole seconds
-    signal = Series.regular(hourly * 4)
+    signal = Timeline.regular(hourly * 4)
     options = {"signal": signal, "policy": "phase-aware-checkpoints", "deadline_h": 12.0}
     check(lambda: Carbon(options), machines_platform(owner), parse_workload(data, "w0", "test"), tmp_path)
 
@@ -193,7 +193,7 @@ def test_carbon(tmp_path, drawn, hourly):
 # machines that go -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda: Replay({}), lambda: Varcap({"capacity": Series((0.0,), (3.0,))})])
+@pytest.mark.parametrize("make", [lambda: Replay({}), lambda: Varcap({"capacity": Timeline((0.0,), (3.0,))})])
 def test_machines_that_go_by_external_events(tmp_path, make):
     """Two machines are away from 5 to 50 s: jobs that run there go on, those that start meanwhile have the third."""
     rows = [job(0, 0.0, 1, 10.0), job(1, 0.0, 1, 10.0), job(2, 6.0, 1, 10.0), job(3, 7.0, 1, 10.0)]

@@ -13,14 +13,14 @@ from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import scheduler_class
 
 FREE = (ev.JobSubmitted, ev.JobCompleted, ev.ResourceStateChanged, ev.RequestedCall)
 """Events that may come in any order; others follow what they are about, and kills the order that asked for them."""
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
-CARBON = {"signal": Series.regular(HOURS * 60), "wait_h": [2]}
+CARBON = {"signal": Timeline.regular(HOURS * 60), "wait_h": [2]}
 SCHEDULERS = {
     "carbon": CARBON | {"policy": "oracle"},
     "carbon at once": CARBON | {"policy": "immediate"},
@@ -121,9 +121,9 @@ def rows_of(name, seed, *, split=None, acknowledge=False):
     kind = name.partition(" ")[0]
     if kind in ("powercap", "jobpower"):
         watts = tuple(10.0 * cores * value for value in alive)
-        options |= {"platform": platform, "envelope": Series(times, watts, "power_w")}
+        options |= {"platform": platform, "envelope": Timeline(times, watts, "power_w")}
     elif kind != "replay":
-        options |= {"capacity": Series(times, alive, "machines"), "platform": platform}
+        options |= {"capacity": Timeline(times, alive, "machines"), "platform": platform}
     scheduler = scheduler_class(kind)(options)
     scheduler.logger = logging.Logger("test", logging.CRITICAL)
     again = scheduler.needs_dynamic_jobs

@@ -25,7 +25,7 @@ from batwatt.engine.server5 import Engine5
 from batwatt.errors import PeerError
 from batwatt.inputs.batsim_files import read_events5, read_workload5
 from batwatt.inputs.platform_files import read_platform, read_platform5
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import attribute_errors, make_scheduler
@@ -37,15 +37,15 @@ JOBS = SMALL | {"jobs": [job | {"walltime": 90, "profile": "nap"} for job in SMA
 MOST = 200
 """Messages of a conversation."""
 PLATFORM = ROOT / "platforms" / "small.xml"
-CAPS = Series((0.0, 20.0, 60.0, 100.0), (400.0, 150.0, 300.0, 900.0))
-CAPACITY = Series((0.0, 25.0, 70.0), (4.0, 2.0, 4.0))
+CAPS = Timeline((0.0, 20.0, 60.0, 100.0), (400.0, 150.0, 300.0, 900.0))
+CAPACITY = Timeline((0.0, 25.0, 70.0), (4.0, 2.0, 4.0))
 SCHEDULERS: list[tuple[str, dict[str, Any]]] = [
     ("powercap", {"response": "none"}),
     ("powercap", {"response": "hfld", "envelope": CAPS, "victim": "resubmit"}),
     ("varcap", {"capacity": CAPACITY}),
     ("riskaware", {"capacity": CAPACITY}),
     ("checkpoint", {"capacity": CAPACITY, "checkpoint_s": 5.0}),
-    ("carbon", {"signal": Series.regular([1.0, 2.0] * 48), "policy": "oracle"}),
+    ("carbon", {"signal": Timeline.regular([1.0, 2.0] * 48), "policy": "oracle"}),
     ("replay", {}),
 ]
 

@@ -19,7 +19,7 @@ import gymnasium
 from batwatt.errors import InputError, to_install
 from batwatt.gym import ENVIRONMENT, BatwattEnv
 from batwatt.model.platform import Host, Platform, PState
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak.xml")
 
@@ -40,9 +40,9 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"switch": "no"}, "switch: must be True or False, got 'no'"),
         # when an episode begins
         ({"workload": workload_of()}, "has no job for 4 hosts or fewer"),
-        ({"envelope": Series((0.0,), (150.0,))}, "leave room for 0 of 4 hosts"),
+        ({"envelope": Timeline((0.0,), (150.0,))}, "leave room for 0 of 4 hosts"),
         ({"workload": workload_of(job("a#1", 0, 1, 1))}, "let no id end in #"),
-        ({"capacity": Series((0.0,), (9.0,))}, "must be in [0, 4], got 9"),
+        ({"capacity": Timeline((0.0,), (9.0,))}, "must be in [0, 4], got 9"),
         # hosts
         ({"switch": True}, "no host has p-states for off and on"),
         ({"platform": machine(2), "switch": True, "reward": "energy_j"}, "energy is least while all hosts sleep"),
@@ -93,7 +93,7 @@ def test_a_table_is_a_workload():
 def test_a_machine_of_several_hosts_has_no_capacity():
     hosts = tuple(Host(i, f"h{i}", (STATE,), has_power=True, properties={"machine": "m"}) for i in range(2))
     with pytest.raises(InputError, match="whose hosts are machines"):
-        BatwattEnv(Platform(hosts), ONES, capacity=Series((0.0,), (1.0,))).reset()
+        BatwattEnv(Platform(hosts), ONES, capacity=Timeline((0.0,), (1.0,))).reset()
 
 
 def test_the_seed_determines_what_is_drawn():

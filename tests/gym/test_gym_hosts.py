@@ -17,7 +17,7 @@ pytest.importorskip("gymnasium")
 
 from batwatt.gym import BatwattEnv
 from batwatt.model.platform import Host, Platform, PState, Sleep
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from papers.gym.timeout import NEEDED, TimeoutPolicy
 
 # 30 W idle and 100 W with a job; asleep 2 W, off 40 W for 10 s, on 60 W for 20 s
@@ -60,7 +60,7 @@ def test_a_host_switched_off_and_on_by_hand():
 def test_an_envelope_bounds_what_is_switched_on(cap_w, time_s):
     # h1 sleeps; with a job on h0 (100 W) and h1 booting (60 W) 160 W: below that a has to end first
     load = workload_of(job("a", 30, 1, 100), job("b", 500, 1, 10))
-    env = hosts_env(load, envelope=Series((0.0,), (cap_w,), "power_w"))
+    env = hosts_env(load, envelope=Timeline((0.0,), (cap_w,), "power_w"))
     env.reset()
     masks = ["".join(map(str, env.step(action)[-1]["action_mask"])) for action in (OFF, WAIT)]
     assert masks == ["1110", "1111"] and env.simulation.scheduler.control.power_w(0) == 30.0 + 2.0
@@ -91,7 +91,7 @@ def test_laws_of_random_agents(rows, caps, seed, every_s):
     # one that can run under any cap, and others
     rows = [(0.0, 1, 10.0, False), *rows]
     jobs = [job(i, round(at, 3), n, round(run, 3), flops=flops) for i, (at, n, run, flops) in enumerate(rows)]
-    limits = {"envelope": Series(tuple(60.0 * i for i in range(len(caps))), tuple(caps), "power_w")} if caps else {}
+    limits = {"envelope": Timeline(tuple(60.0 * i for i in range(len(caps))), tuple(caps), "power_w")} if caps else {}
     settings = {"switch": True, "every_s": every_s, "queue": 3, **limits}
     env = BatwattEnv(machine(3, 2), workload_of(*jobs), reward={"energy_j": 1.0, "mean_wait_s": 1e-15}, **settings)
     rng, total, over, info = np.random.default_rng(seed), 0.0, False, env.reset(seed=0)[1]

@@ -21,7 +21,7 @@ from gymnasium.utils.env_checker import check_env
 from batwatt.batsim.adapters import simulate
 from batwatt.engine.core import Engine
 from batwatt.gym import ENVIRONMENT, OBSERVATIONS, REWARDS, BatwattEnv
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.easy import Easy
 
 FAST, SLOW = 3, 2
@@ -61,7 +61,7 @@ def limits_of(caps, capacities):
     limits = {"envelope": envelope(*caps, step=60.0)} if caps else {}
     if capacities:
         values = tuple(map(float, capacities))
-        limits["capacity"] = Series(tuple(45.0 * i for i in range(len(values))), values, "machines")
+        limits["capacity"] = Timeline(tuple(45.0 * i for i in range(len(values))), values, "machines")
     return limits
 
 

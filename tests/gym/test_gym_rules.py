@@ -13,7 +13,7 @@ from gym_cases import DIM, FALLS, ONES, THREE, platform, play, rows_of, states_o
 pytest.importorskip("gymnasium")
 
 from batwatt.gym import OBSERVATIONS, BatwattEnv
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results.figures import rounded
 from batwatt.results.metrics import measured
 
@@ -40,7 +40,7 @@ EPISODES = {
     # a and b until 50 s, when both are killed; at 70 s there is room for c, a and b again. Useful: 3 x 100 of
     # 2 x 50 + 4 x 100 core seconds
     "a capacity that falls and rises": (
-        ONES, {"capacity": Series((0.0, 50.0, 70.0), (2.0, 0.0, 4.0), "machines")}, (0, 0, 1, 1, 0),
+        ONES, {"capacity": Timeline((0.0, 50.0, 70.0), (2.0, 0.0, 4.0), "machines")}, (0, 0, 1, 1, 0),
         [(time, "") for time in (0.0, 70.0, 70.0, 70.0, 170.0)],
         {"a": (0.0, 50.0, "0"), "b": (0.0, 50.0, "1"), "a#1": (70.0, 170.0, "0"), "b#1": (70.0, 170.0, "1"),
          "c": (70.0, 170.0, "2")}, {"goodput": 300 / 500}),
@@ -84,7 +84,7 @@ def test_a_limit_that_is_too_low_in_the_end_is_lifted():
     metrics = env.outcome().figures.metrics
     assert (metrics["jobs_finished"], metrics["jobs_rejected"], metrics["violations"]) == (2, 1, 0)
     # the other limit stays
-    both = BatwattEnv(platform(), load, envelope=FALLS, capacity=Series((0.0, 60.0), (4.0, 3.0)))
+    both = BatwattEnv(platform(), load, envelope=FALLS, capacity=Timeline((0.0, 60.0), (4.0, 3.0)))
     both.reset()
     assert both.simulation.episode.inputs.capacity.values == (4.0, 3.0)
 
@@ -98,22 +98,22 @@ def test_a_limit_that_repeats_is_not_lifted(tmp_path):
     assert [time_s for time_s, *_ in play(env, 0, 0)] == [600.0, 630.0]
     assert {name: row[0] for name, row in rows_of(env).items()} == {"a": 300.0, "b": 600.0}
     # never room for 4 hosts (400 W): rejected, as under a constant limit
-    watts = Series((0.0, 100.0, 150.0), (390.0, 0.0, 330.0), loop=0, period_s=250.0)
+    watts = Timeline((0.0, 100.0, 150.0), (390.0, 0.0, 330.0), loop=0, period_s=250.0)
     env = BatwattEnv(platform(), workload_of(job("a", 120, 4, 30), job("b", 0, 1, 30)), queue=3, envelope=watts)
     play(env, 0)
     assert states_of(env) == {"a": "REJECTED", "b": "COMPLETED_SUCCESSFULLY"}
 
 
 def test_a_limit_that_ends_is_lifted_there():
-    ends = Series((0.0, 60.0), (2.0, 1.0), loop=None, period_s=90.0)
+    ends = Timeline((0.0, 60.0), (2.0, 1.0), loop=None, period_s=90.0)
     env = BatwattEnv(platform(), workload_of(job("a", 0, 2, 80)), queue=3, capacity=ends)
     assert [time_s for time_s, *_ in play(env, 3, 0)] == [90.0, 170.0]
 
 
 def test_limits_with_different_periods_hold_together():
     # watts in hour 0 of 6, machines in hour 3 of 7: 24 = 4 x 6 = 3 x 7 + 3 is the first hour with both
-    watts = Series((0.0, 3600.0), (400.0, 190.0), loop=0, period_s=21600.0)
-    machines = Series((0.0, 10800.0, 14400.0), (1.0, 4.0, 1.0), loop=0, period_s=25200.0)
+    watts = Timeline((0.0, 3600.0), (400.0, 190.0), loop=0, period_s=21600.0)
+    machines = Timeline((0.0, 10800.0, 14400.0), (1.0, 4.0, 1.0), loop=0, period_s=25200.0)
     load = workload_of(job("a", 0, 4, 100))
     env = BatwattEnv(platform(), load, queue=3, envelope=watts, capacity=machines)
     assert [time_s for time_s, *_ in play(env, 0)] == [24 * 3600.0 + 100.0]
@@ -123,7 +123,7 @@ def test_limits_with_different_periods_hold_together():
 
 def test_jobs_that_are_too_wide_for_a_constant_limit_are_rejected():
     load = workload_of(job("wide", 0, 5, 1), job("two", 0, 2, 30), job("a", 0, 1, 100), job("b", 70, 2, 1))
-    env = BatwattEnv(platform(), load, queue=3, envelope=Series((0.0,), (190.0,)), reward="mean_wait_s")
+    env = BatwattEnv(platform(), load, queue=3, envelope=Timeline((0.0,), (190.0,)), reward="mean_wait_s")
     _, info = env.reset()
     assert info["action_mask"].tolist() == [1, 0, 0, 1]
     # b comes at 70 s; nothing but a is left then
@@ -137,7 +137,7 @@ def test_jobs_that_are_too_wide_for_a_constant_limit_are_rejected():
 def test_the_power_of_unlike_hosts_is_that_of_the_lowest_free_ones():
     # 100, 60, 60 W with a job, 30 W without: a cap of 150 W leaves 60 W, which is host 1 and 2 or none while 0 is free
     load = workload_of(job("a", 0, 1, 100), job("b", 0, 1, 10), job("c", 0, 2, 10))
-    env = BatwattEnv(platform(1, DIM, DIM), load, queue=3, envelope=Series((0.0, 50.0), (160.0, 190.0)))
+    env = BatwattEnv(platform(1, DIM, DIM), load, queue=3, envelope=Timeline((0.0, 50.0), (160.0, 190.0)))
     env.reset()
     assert env.simulation.scheduler.room == 1
     # 90 W idle + 70 W for host 0: nothing more until 50 s, then 30 W more, which is host 1
@@ -157,7 +157,7 @@ def test_the_files_of_an_episode(tmp_path):
     assert {"jobs.csv", "schedule.csv", "machine_states.csv", "metrics.json", "metadata.json", "power.csv"} <= names
     env_metrics = env.result().metrics
     assert json.loads((tmp_path / "x_metrics.json").read_text()) == env_metrics
-    read, _ = measured(tmp_path / "x", THREE, None, 10.0, capacity=Series((0.0,), (4.0,)), cores=1)
+    read, _ = measured(tmp_path / "x", THREE, None, 10.0, capacity=Timeline((0.0,), (4.0,)), cores=1)
     assert dict.fromkeys(env_metrics) | rounded(read) == env_metrics
     about = json.loads((tmp_path / "x_metadata.json").read_text())
     assert (about["scheduler"], about["options"]["reward"]) == ("batwatt.gym", {"makespan_s": 1.0})
@@ -169,8 +169,8 @@ def test_the_files_of_an_episode(tmp_path):
 
 def test_values_of_all_columns_by_hand():
     limits = {
-        "envelope": Series((0.0, 1000.0), (400.0, 330.0), "power_w"),
-        "capacity": Series((0.0, 310.0), (4.0, 3.0), "machines"),
+        "envelope": Timeline((0.0, 1000.0), (400.0, 330.0), "power_w"),
+        "capacity": Timeline((0.0, 310.0), (4.0, 3.0), "machines"),
     }
     columns = [name for name, column in OBSERVATIONS.items() if column.limit in ("", *limits)]
     env = BatwattEnv(platform(), THREE, queue=2, observation=columns, **limits)
@@ -202,7 +202,7 @@ SCALED = {
         workload_of(job("a", 0, 4, 30), job("b", 0, 1, 2, 4)), {"observation": ["job_slowdown"]}, [4 / 14]),
     "a cap above all power is 1, and no walltime is long": (
         workload_of(job("a", 0, 4, 10), job("b", 0, 1, 10)),
-        {"observation": ("cap_w", "job_walltime_s", "next_change_s"), "envelope": Series((0.0,), (9e9,))},
+        {"observation": ("cap_w", "job_walltime_s", "next_change_s"), "envelope": Timeline((0.0,), (9e9,))},
         [1.0, 1.0, 1.0]),
 }  # fmt: skip
 """Jobs, settings, and the observation after the first job has started."""
@@ -229,7 +229,7 @@ def test_a_step_returns_new_data():
 # rewards --------------------------------------------------------------------------------------------------------------
 
 
-SHUT = Series((0.0, 150.0, 170.0), (1.0, 0.0, 1.0), "machines")
+SHUT = Timeline((0.0, 150.0, 170.0), (1.0, 0.0, 1.0), "machines")
 TINY = workload_of(job("a", 0, 4, 10), job("z", 0, 4, 0, flops=True))
 GAINS = {
     "slowdown": (THREE, {"reward": "mean_slowdown"}, (0, 1, 0), [0.0, -2 / 3, -3 / 3]),

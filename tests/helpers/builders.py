@@ -11,7 +11,7 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.record import Record
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.protocol.workload4 import parse_workload
 
 FAST = (
@@ -77,9 +77,9 @@ def workload_of(*jobs: dict[str, Any], nb_res: int = 4):
     return parse_workload({"nb_res": nb_res, "jobs": rows, "profiles": profiles}, "w0", "test")
 
 
-def envelope(*powers: float, step: float = 300.0) -> Series:
+def envelope(*powers: float, step: float = 300.0) -> Timeline:
     """One value a step."""
-    return Series(tuple(i * step for i in range(len(powers))), tuple(powers), "power_w")
+    return Timeline(tuple(i * step for i in range(len(powers))), tuple(powers), "power_w")
 
 
 def played(

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 CHOICE = re.compile(r"\{[^{}|]*\|[^{}]*\}")
 
@@ -53,6 +53,6 @@ def capacity_of(text: str) -> list[tuple[float, int]]:
     return [(0.0, int(first)), *((float(time_s), int(count)) for time_s, count in (word.split(":") for word in words))]
 
 
-def series_of(rows: list[tuple[float, int]]) -> Series:
+def series_of(rows: list[tuple[float, int]]) -> Timeline:
     """The series of (time in s, machines)."""
-    return Series(tuple(float(time_s) for time_s, _ in rows), tuple(float(count) for _, count in rows))
+    return Timeline(tuple(float(time_s) for time_s, _ in rows), tuple(float(count) for _, count in rows))

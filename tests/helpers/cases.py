@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from laws import COMPLETED, Case, Job, Observed, Victim
 
 from batwatt.model.platform import Host, MachineSpec, Platform, PState, SpeedMachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower
@@ -30,7 +30,7 @@ from batwatt.scheduling.registry import names
 
 MACHINES, CORES, MEMORY = 4, 3, 8.0
 SERVERS = machine(3, 2)
-SIGNAL = Series.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 40)
+SIGNAL = Timeline.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 40)
 UNLIKE = Platform(
     tuple(
         Host(i, f"h{i}", (PState(10.0, 20.0, 25.0, watts),), has_power=True)
@@ -101,10 +101,10 @@ def mixed_jobs(
     return tuple(made)
 
 
-def series(values: Iterable[float], step_s: float, begin_s: float = 0.0) -> Series:
+def series(values: Iterable[float], step_s: float, begin_s: float = 0.0) -> Timeline:
     """Machines by time: a value for each step, the first from 0 s on."""
     values = tuple(map(float, values))
-    return Series((0.0, *(begin_s + step_s * i for i in range(1, len(values)))), values, "machines")
+    return Timeline((0.0, *(begin_s + step_s * i for i in range(1, len(values)))), values, "machines")
 
 
 counts = lasting(st.integers(0, MACHINES) | st.integers(2, MACHINES), MACHINES)
@@ -438,7 +438,7 @@ def carbon(draw) -> Case:
     limit = {"capacity": capacity}
     if draw(st.booleans()):
         fed_w = tuple(value * 10.0 * CORES for value in capacity.values)
-        limit = {"envelope": Series(capacity.times_s, fed_w, "power_w")}
+        limit = {"envelope": Timeline(capacity.times_s, fed_w, "power_w")}
     jobs = draw(mixed_jobs(platform, 8, factors=st.none(), times=times | times.map(lambda x: 30.0 * x)))
     options |= limit
     promised = {"capacity": capacity, "envelope": limit.get("envelope"), "stops": True}

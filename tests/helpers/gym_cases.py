@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from builders import job, workload_of
 
 from batwatt.model.platform import Host, Platform, PState
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 if TYPE_CHECKING:
     from batwatt.gym import BatwattEnv
@@ -25,7 +25,7 @@ def platform(count: int = 4, *others: PState) -> Platform:
 THREE = workload_of(job("a", 0, 3, 100, 200), job("b", 0, 2, 50, 60), job("c", 10, 1, 20, 40))
 """On 4 hosts b waits for a, and c can start next to a."""
 ONES = workload_of(*(job(name, 0, 1, 100) for name in "abc"))
-FALLS = Series((0.0, 60.0), (260.0, 190.0), "power_w")
+FALLS = Timeline((0.0, 60.0), (260.0, 190.0), "power_w")
 """4 idle hosts draw 120 W and a job 70 W more: two of them at first, one from 60 s on."""
 
 

@@ -19,7 +19,7 @@ from builders import played
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.platform import Host, Platform, machine_of
 from batwatt.model.record import JobRow, Record
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import CHECKPOINT, MIGRATED, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.protocol.events import parse_events
 
@@ -61,8 +61,8 @@ class Case:
     platform: Platform
     jobs: tuple[Job, ...]
     options: dict[str, Any]
-    capacity: Series | None = None
-    envelope: Series | None = None
+    capacity: Timeline | None = None
+    envelope: Timeline | None = None
     hopeless: Callable[[Observed, Job], bool] | None = None
     keeps: Victim | None = None
     """What killed runs keep, if that is not by the option `victim`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batwatt.model.series import Series
 from batwatt.model.signal import Window
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import MIGRATED, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.metrics import measured
@@ -15,7 +15,7 @@ HEADER = ",".join(column.name for column in JOBS) + "\n"
 REFERENCE = 1e9
 """Speed of a core, flop/s."""
 WINDOW = Window(100.0, 200.0)
-TWO_THEN_ONE = Series((0.0, 150.0), (2.0, 1.0), "machines")
+TWO_THEN_ONE = Timeline((0.0, 150.0), (2.0, 1.0), "machines")
 """Machines of 4 cores: 600 core s in the window."""
 
 

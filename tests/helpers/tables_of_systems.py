@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from batwatt.model.platform import MachinePower
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.report.cases import ComparedCases, measures_of
 from batwatt.results.compared import CaseFacts
 from batwatt.results.power import PowerTrace
 
-ENVELOPE = Series((0.0, 3600.0), (1000.0, 500.0), "power_w", "power:solar.csv")
+ENVELOPE = Timeline((0.0, 3600.0), (1000.0, 500.0), "power_w", "power:solar.csv")
 MACHINES = MachinePower(10, 100.0)
 FREE = CaseFacts("powercap", {"response": "none"}, "none")
 SLOW = CaseFacts("varcap", {"termination": "lww"})

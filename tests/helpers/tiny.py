@@ -13,7 +13,7 @@ import numpy as np
 from builders import workload_of
 
 from batwatt.model.platform import Host, Platform, PState, Sleep
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 
 STEP_S, STEPS = 20, 4
@@ -40,7 +40,7 @@ def platform_of(*kinds: dict[str, Any]) -> Platform:
     return Platform(tuple(hosts))
 
 
-def instance(seed: int, *kinds: dict[str, Any]) -> tuple[Platform, Workload, Series]:
+def instance(seed: int, *kinds: dict[str, Any]) -> tuple[Platform, Workload, Timeline]:
     """Three jobs on two servers, caps that let them run for four steps; all times multiples of 5 s."""
     rng = np.random.default_rng(seed)
     jobs = []
@@ -58,7 +58,7 @@ def instance(seed: int, *kinds: dict[str, Any]) -> tuple[Platform, Workload, Ser
     # after these steps there is enough to fall asleep, but for no server to run
     caps = [*(float(rng.integers(most // 3, most + 10)) for _ in range(STEPS)), sum(kind["off_w"] for kind in kinds)]
     times = tuple(float(STEP_S * i) for i in range(STEPS + 1))
-    return platform_of(*kinds), workload_of(*jobs, nb_res=2), Series(times, tuple(caps), "power_w")
+    return platform_of(*kinds), workload_of(*jobs, nb_res=2), Timeline(times, tuple(caps), "power_w")
 
 
 ASLEEP = 2

@@ -9,14 +9,14 @@ from files_of_tests import refusal
 
 from batwatt.inputs.signal import read_signal
 from batwatt.inputs.spec import SignalFile
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 
 @pytest.fixture
 def read(tmp_path, caplog):
     """Reads a text as a file of a signal; `read.warnings()` is what it said, `read.refused(...)` the error."""
 
-    def reader(text: str, wanted: str | None = None, **more) -> Series:
+    def reader(text: str, wanted: str | None = None, **more) -> Timeline:
         caplog.clear()
         path = tmp_path / "s.txt"
         path.write_text(text, encoding="utf-8")

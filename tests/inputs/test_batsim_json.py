@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.inputs.batsim_files import read_events, read_workload
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Composed, Delay, Parallel
 from batwatt.protocol.events import envelope_events
 from batwatt.protocol.workload4 import parse_profile, parse_workload
@@ -280,7 +280,7 @@ def test_malformed_events(events, line, message):
 
 
 def test_envelope_is_read_back_as_events(events):
-    series = Series((0.0, 300.0, 450.5), (2100.25, 0.0, 1e3))
+    series = Timeline((0.0, 300.0, 450.5), (2100.25, 0.0, 1e3))
     made = read_events(events(*envelope_events(series)), True)
     assert tuple(event.time_s for event in made) == series.times_s
     assert tuple(event.raw["power_w"] for event in made) == series.values

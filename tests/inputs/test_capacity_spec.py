@@ -13,7 +13,7 @@ from batwatt.inputs.character import EnergyBudget, Stranded, Variation, bill, va
 from batwatt.inputs.limits import CapacitySpec, Traced, UnderBudget, Varied, is_spec, parse_capacity
 from batwatt.inputs.series_files import read_capacity
 from batwatt.inputs.spec import SignalFile
-from batwatt.model.series import checked_capacity
+from batwatt.model.timeline import checked_capacity
 
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
 

@@ -14,7 +14,7 @@ from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.load import Needs, load
 from batwatt.inputs.series import SignalSpec
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.run.find_scheduler import scheduler_class
 from batwatt.run.resolve import needs_of
 from batwatt.run.spec import RunSpec
@@ -62,6 +62,6 @@ def test_a_scheduler_says_what_it_needs_of_the_reading(tmp_path, scheduler, opti
 
 def test_an_envelope_of_the_options_is_one_of_the_inputs(tmp_path):
     (tmp_path / "jobs.csv").write_text("arrival_time,length,cpus\n0,10,1\n")
-    inputs, envelope = Inputs(MACHINES, (tmp_path / "jobs.csv",)), Series((0.0,), (40.0,), "power_w")
+    inputs, envelope = Inputs(MACHINES, (tmp_path / "jobs.csv",)), Timeline((0.0,), (40.0,), "power_w")
     needs = needs_of(RunSpec(inputs, "powercap", {"envelope": envelope}), scheduler_class("powercap"))
     assert load(inputs, needs).described.envelope == envelope

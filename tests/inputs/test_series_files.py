@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from batwatt.inputs.series_files import read_capacity, read_series
 from batwatt.inputs.signal import read_signal
 from batwatt.inputs.spec import SignalFile
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_written_rows_are_read_back(tmp_path_factory, rows):
     assert (series.times_s, series.values) == (tuple(times), tuple(rows[time] for time in times))
 
 
-def load(folder: Path, text: str, slots: int | None = 40) -> Series:
+def load(folder: Path, text: str, slots: int | None = 40) -> Timeline:
     path = folder / "c.txt"
     path.write_bytes(text.encode())
     return read_capacity(path, slots)

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.inputs.signal import read_signal
 from batwatt.inputs.spec import SignalFile
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 HOURS = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{100 + h}\n" for h in range(6))
 
 
 def test_averaged_by_hand():
-    signal = Series((0.0, 30.0, 40.0), (1.0, 5.0, 2.0), loop=None, period_s=70.0)
+    signal = Timeline((0.0, 30.0, 40.0), (1.0, 5.0, 2.0), loop=None, period_s=70.0)
     assert signal.mean == pytest.approx((30 + 50 + 60) / 70)
     coarse = signal.averaged(40.0)
     assert (coarse.times_s, coarse.end_s) == ((0.0, 40.0), 70.0)
@@ -30,7 +30,7 @@ def test_averaged_by_hand():
 
 
 def test_lasting_by_hand():
-    signal = Series((0.0, 30.0), (1.0, 5.0), loop=None, period_s=40.0)
+    signal = Timeline((0.0, 30.0), (1.0, 5.0), loop=None, period_s=40.0)
     long = signal.lasting(True).upto(75.0)
     assert (long.times_s, long.values) == ((0.0, 30.0, 40.0, 70.0), (1.0, 5.0, 1.0, 5.0))
     assert "more than 10000000 rows" in refusal(signal.lasting(True).upto, 1e9)

@@ -27,7 +27,7 @@ from batwatt.inputs.character import (
     vary,
 )
 from batwatt.inputs.limits import parse_capacity
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 
 def drawn(monkeypatch, module, *draws: float) -> None:
@@ -131,9 +131,9 @@ def test_laws(variation, end_s):
         assert max((abs(a - b) for a, b in pairwise(series.values)), default=0) <= variation.step_fraction + 1e-12
 
 
-def signal(*values: float, step_s: float = 3600.0) -> Series:
+def signal(*values: float, step_s: float = 3600.0) -> Timeline:
     times = tuple(step_s * k for k in range(len(values)))
-    return Series(times, values, name="price", loop=None, period_s=step_s * len(values))
+    return Timeline(times, values, name="price", loop=None, period_s=step_s * len(values))
 
 
 def test_a_constant_budget_by_hand():
@@ -144,7 +144,7 @@ def test_a_constant_budget_by_hand():
     limited = EnergyBudget(headroom=1.0, floor=0.5).capacity(signal(100, 250, 400))
     assert limited.values == pytest.approx((1.0, 0.7, 0.5)) and limited.name == "fraction"
     # 100 for 3 h, 400 for 1 h: mean 175
-    uneven = Series((0.0, 10800.0), (100.0, 400.0), loop=None, period_s=14400.0)
+    uneven = Timeline((0.0, 10800.0), (100.0, 400.0), loop=None, period_s=14400.0)
     assert EnergyBudget(headroom=9.0).capacity(uneven).values == pytest.approx((1.225, 0.30625))
 
 
@@ -163,12 +163,12 @@ def test_stranded_power():
 
 def test_a_bill_by_hand():
     # half an hour at 100 with 1, half at 100 with 0.5, an hour at 200 with 0.5
-    billed = bill(Series((0.0, 1800.0), (1.0, 0.5)), signal(100, 200), fixed=0.7)
+    billed = bill(Timeline((0.0, 1800.0), (1.0, 0.5)), signal(100, 200), fixed=0.7)
     assert billed.amount == pytest.approx(50 + 25 + 100) and billed.amount_fixed == pytest.approx(210)
     assert billed.mean == pytest.approx(0.625) and billed.mean_fixed == 0.7
     assert billed.saved == pytest.approx(35 / 210) and billed.gained == pytest.approx(0.625 / 0.7 - 1)
     # what a capacity does after the signal has ended costs nothing that is known
-    assert bill(Series((0.0, 1800.0, 9999.0), (1.0, 0.5, 7.0)), signal(100, 200)).amount == pytest.approx(175)
+    assert bill(Timeline((0.0, 1800.0, 9999.0), (1.0, 0.5, 7.0)), signal(100, 200)).amount == pytest.approx(175)
     assert Bill(1.0, 0.0, 0.0, 0.0).saved is None and Bill(1.0, 0.0, 0.0, 0.0).gained is None
 
 
@@ -196,9 +196,9 @@ def test_by_hand_of_characterise():
 
 
 def test_the_period_of_rows_that_come_only_with_changes():
-    character = characterise(Series((0.0, 1200.0, 4800.0, 6000.0), (1.0, 2.0, 4.0, 3.0), loop=None, period_s=7200.0))
+    character = characterise(Timeline((0.0, 1200.0, 4800.0, 6000.0), (1.0, 2.0, 4.0, 3.0), loop=None, period_s=7200.0))
     assert (character.period_s, character.samples) == (1200.0, 6) and character.step_mean == pytest.approx(4 / 5)
-    irregular = characterise(Series((0.0, 60.001, 200.0, 301.7), (1.0, 2.0, 4.0, 3.0), loop=None, period_s=400.0))
+    irregular = characterise(Timeline((0.0, 60.001, 200.0, 301.7), (1.0, 2.0, 4.0, 3.0), loop=None, period_s=400.0))
     assert irregular.period_s == pytest.approx(60.001)
 
 

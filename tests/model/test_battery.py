@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.units import HOUR_S
 
 
@@ -100,20 +100,20 @@ def balanced(done: Dispatch) -> None:
 
 
 def test_greedy_by_hand():
-    supply = Series((0.0, HOUR_S, 2 * HOUR_S), (100.0, 0.0, 60.0), name="power_w")
-    done = greedy(supply, Series((0.0,), (60.0,)), Battery(0.05), 4 * HOUR_S, step_s=1800.0)
+    supply = Timeline((0.0, HOUR_S, 2 * HOUR_S), (100.0, 0.0, 60.0), name="power_w")
+    done = greedy(supply, Timeline((0.0,), (60.0,)), Battery(0.05), 4 * HOUR_S, step_s=1800.0)
     # 40 Wh are charged, of which 60 W take half an hour and 20 Wh are left for the next
     assert done.envelope().values == (60.0, 20.0, 60.0) and done.envelope().times_s == (0.0, 5400.0, 7200.0)
     charge = done.state_of_charge()
     assert charge.values[:5] == pytest.approx((0.0, 0.4, 0.8, 0.2, 0.0)) and charge.times_s[-1] == 4 * HOUR_S
     balanced(done)
     # what does not fit stays in the envelope
-    full = greedy(supply, Series((0.0,), (60.0,)), Battery(0.05, initial_soc=1.0), HOUR_S)
+    full = greedy(supply, Timeline((0.0,), (60.0,)), Battery(0.05, initial_soc=1.0), HOUR_S)
     assert full.envelope().values == (100.0,)
 
 
 def test_smoothing_by_hand():
-    supply = Series((0.0, HOUR_S, 2 * HOUR_S, 3 * HOUR_S), (100.0, 0.0, 100.0, 0.0), name="power_w")
+    supply = Timeline((0.0, HOUR_S, 2 * HOUR_S, 3 * HOUR_S), (100.0, 0.0, 100.0, 0.0), name="power_w")
     done = smoothing(supply, 2 * HOUR_S, Battery(1.0, initial_soc=0.5), 4 * HOUR_S)
     assert done.envelope_w.tolist() == [100.0, 50.0, 50.0, 50.0]
     assert (done.energy_j / HOUR_S).tolist() == [500.0, 500.0, 450.0, 500.0, 450.0]
@@ -127,7 +127,7 @@ def test_smoothing_by_hand():
 
 
 SUPPLIES = st.lists(st.tuples(st.floats(1.0, 5e4), st.floats(0.0, 1e6)), min_size=1, max_size=20).map(
-    lambda rows: Series(
+    lambda rows: Timeline(
         tuple(np.cumsum([0.0, *(length for length, _ in rows[1:])]).tolist()), tuple(value for _, value in rows)
     )
 )

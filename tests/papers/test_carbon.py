@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from batwatt.inputs.series import read_integral
 from batwatt.inputs.spec import SignalFile
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, ShiftJob, constant
 from batwatt.schedulers.carbon.optimum import plan
 from papers.carbon import fit, real, rolling, solver, study, tables
@@ -25,7 +25,7 @@ from papers.carbon.milp import plan_milp
 ROOT = tables.HERE.parents[1]
 SIGNAL = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
 HOUR, SLOT_S, POWER_W = 3600.0, 60.0, 100.0
-HOURLY = Series.regular([400.0, 300.0, 100.0, 250.0, 400.0, 50.0, 500.0, 200.0])
+HOURLY = Timeline.regular([400.0, 300.0, 100.0, 250.0, 400.0, 50.0, 500.0, 200.0])
 
 
 # the page -------------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_the_bound_is_exact_for_jobs_of_an_hour(values, windows):
         for hours in permutations(range(6), len(rows))
         if all(begin <= hour < end for hour, (begin, end) in zip(hours, rows, strict=True))
     ]
-    bounded = load, [end * HOUR for _, end in rows], 1, Series.regular(values)
+    bounded = load, [end * HOUR for _, end in rows], 1, Timeline.regular(values)
     if not ways:
         with pytest.raises(RuntimeError):
             least_carbon(*bounded)
@@ -150,7 +150,7 @@ def random_instance(number: int):
     picked = levels[np.sort(rng.integers(0, 4, work))] if number % 2 else levels[rng.integers(0, 4, work)]
     joined = [Phase("work", len(list(group)) * SLOT_S, watts) for watts, group in groupby(picked.tolist())]
     start = (Phase("start", startup * SLOT_S, float(rng.uniform(20.0, 300.0))),) if startup else ()
-    signal = Series.regular(rng.uniform(50.0, 500.0, slots), SLOT_S)
+    signal = Timeline.regular(rng.uniform(50.0, 500.0, slots), SLOT_S)
     return PhaseModel(start, tuple(joined)), signal, 0.0, slots * SLOT_S
 
 

@@ -13,7 +13,7 @@ import pytest
 from tables_of_systems import compared, jobs_of, row
 from tables_of_tests import HOSTILE, check_plots, plots_of, visible, words
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.report.chart import figure_of
 from batwatt.report.figures import MOST_BINS, front_figure, power_figure
 from batwatt.report.page import comparison_page
@@ -186,7 +186,7 @@ def test_marks_of_the_front():
 def test_a_long_power_is_thinned():
     times = np.arange(0.0, 30 * 86400.0, 60.0)
     trace = PowerTrace(times, np.where(np.arange(len(times)) % 2, 900.0, 100.0), float(times[-1] + 60.0))
-    hourly = Series(tuple(3600.0 * n for n in range(720)), tuple(float(n % 7) for n in range(720)), "power_w")
+    hourly = Timeline(tuple(3600.0 * n for n in range(720)), tuple(float(n % 7) for n in range(720)), "power_w")
     figure = power_figure(compared([row("free")], traces={"free": trace}, envelope=hourly))
     axes = figure_of(figure.charts[0]).axes[0]
     drawn = {patch.get_label(): patch.get_data() for patch in axes.patches}

@@ -9,7 +9,7 @@ from rows_of_runs import job, killed, moved, ran, refused, workload
 
 import batwatt as bw
 from batwatt.model.platform import MachineSpec
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.results.classes import classes_of
 from batwatt.results.run_files import KILLED, SUCCESSFUL
@@ -172,7 +172,7 @@ def test_all_that_save_work_are_measured_alike(tmp_path, cost_s, scheduler, opti
     """Killed at 50 s and, while it recovers, at 70 s; from 80 s on it recovers for 30 s and works for 50 s, or 60."""
     path = tmp_path / "w.json"
     path.write_text(json.dumps(JOB_OF_100_S))
-    capacity = Series((0.0, 50.0, 60.0, 70.0, 80.0), (1.0, 0.0, 1.0, 0.0, 1.0))
+    capacity = Timeline((0.0, 50.0, 60.0, 70.0, 80.0), (1.0, 0.0, 1.0, 0.0, 1.0))
     result = bw.simulate(MachineSpec(1, 1), path, scheduler=scheduler, options=options, capacity=capacity)
     end_s = 160 + cost_s
     figures = {
@@ -201,7 +201,7 @@ def test_all_that_save_work_are_measured_alike(tmp_path, cost_s, scheduler, opti
 def test_a_window_that_ends_in_a_recovery(tmp_path):
     path = tmp_path / "w.json"
     path.write_text(json.dumps(JOB_OF_100_S))
-    capacity = Series((0.0, 50.0, 60.0), (1.0, 0.0, 1.0))
+    capacity = Timeline((0.0, 50.0, 60.0), (1.0, 0.0, 1.0))
     options = {"strategy": "first-fit-unaware", "victim": {"name": "migrate", "cost_s": 30}, "until_s": 65.0}
     spec = MachineSpec(1, 1)
     result = bw.simulate(spec, path, scheduler="riskaware", options=options, capacity=capacity)

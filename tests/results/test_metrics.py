@@ -15,7 +15,7 @@ from rows_of_runs import HEADER, REFERENCE, ran, refused
 
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.figures import METRICS
@@ -77,7 +77,7 @@ def test_a_run_by_hand(run):
         [(10, 1000), (20, 4000), (30, 5000), (35, 5500), (99, 9999)],
     )
     jobs = workload(*((str(i), at, 1, "p") for i, at in ((1, 0), (2, 5), (3, 5), (4, 8), (5, 9), (6, 9))))
-    metrics = measured(prefix, jobs, Series((0.0, 10.0, 20.0), (200.0, 200.0, 90.0)), REFERENCE)[0]
+    metrics = measured(prefix, jobs, Timeline((0.0, 10.0, 20.0), (200.0, 200.0, 90.0)), REFERENCE)[0]
     assert metrics == {
         "mean_slowdown": (1 + 3 + 3) / 3,
         # 4 s at full speed: they took 10, 5 and 10 s, and were there for 10, 15 and 30 s
@@ -108,7 +108,7 @@ def test_a_run_by_hand(run):
 
 def test_without_energy_or_envelope(run):
     jobs = workload(("1", 0, 1, "p"))
-    metrics = measured(run([row("1", 0, 0, 10)]), jobs, Series((0.0, 4.0), (1.0, 1.0)), REFERENCE)[0]
+    metrics = measured(run([row("1", 0, 0, 10)]), jobs, Timeline((0.0, 4.0), (1.0, 1.0)), REFERENCE)[0]
     power = ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w")
     assert not metrics.keys() & {*power}
     assert metrics["steps"] == 3
@@ -119,7 +119,7 @@ def test_without_energy_or_envelope(run):
 
 @pytest.mark.parametrize(("rows", "energy"), [([], []), ([row("1", 0, 0, 0, "REJECTED")], [(5, 10)])])
 def test_no_job_ended(run, rows, energy):
-    metrics = measured(run(rows, energy), workload(("1", 0, 1, "p")), Series((0.0,), (1.0,)), REFERENCE)[0]
+    metrics = measured(run(rows, energy), workload(("1", 0, 1, "p")), Timeline((0.0,), (1.0,)), REFERENCE)[0]
     assert (metrics["mean_slowdown"], metrics["max_power_w"]) == (None, None)
     assert [metrics[name] for name in ("jobs_finished", "makespan_s", "energy_j", "violations")] == [0, 0.0, 0.0, 0]
     assert (metrics["finished_work_fraction"], metrics["jobs_rejected"]) == (0.0, len(rows))
@@ -175,7 +175,7 @@ def test_jobs_below_the_resolution_of_times_have_no_full_speed_slowdown(run):
 
 def test_summary(run):
     jobs = workload(("1", 0, 1, "p"))
-    envelope = Series((0.0,), (5e5,))
+    envelope = Timeline((0.0,), (5e5,))
     figures = measured(run([row("1", 0, 5, 10)], [(15, 7.2e6)]), jobs, envelope, REFERENCE)[0]
     full = dict.fromkeys(metric.name for metric in METRICS) | dict(figures)
     bare = full | {"energy_j": None, "violations": None, "killed_power": 12, "mean_slowdown": None}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results import run_files
 from batwatt.results.power import PowerTrace, compare, power_series, step_bounds, write_power
 from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
@@ -76,7 +76,7 @@ def test_malformed(tmp_path, text, complaint):
 
 def test_violations_by_hand():
     # steps of 10 s; over in step 1 from 13 s on, in step 2 for 0.5 ms only, in step 4 (beyond the rows) wholly
-    envelope = Series((0.0, 10.0, 20.0, 30.0), (100.0, 100.0, 50.0, 200.0))
+    envelope = Timeline((0.0, 10.0, 20.0, 30.0), (100.0, 100.0, 50.0, 200.0))
     trace = PowerTrace(np.array([0.0, 13.0, 20.0005, 40.0]), np.array([100.0, 150.0, 50.0, 300.0]), 45.0)
     pieces = compare(trace, envelope)
     assert (pieces.violations, pieces.steps) == (2, 5)
@@ -89,15 +89,15 @@ def test_the_last_instant_before_a_reaction_is_no_violation(run):
     # the cap falls at 300 s; the scheduler reacts 30 us later and reaches the new cap exactly, through a short peak
     peak = 60000 + 0.006 + 0.015
     trace = power_series(run((300.00003, 60000.006), (300.00006, peak), (302, peak + 100 * 1.99994)))
-    pieces = compare(trace, Series((0.0, 300.0), (200.0, 100.0)))
+    pieces = compare(trace, Timeline((0.0, 300.0), (200.0, 100.0)))
     assert trace.power_w[1] > 100.001
     assert pieces.violations == 0
-    assert compare(trace, Series((0.0, 300.0), (200.0, 99.9))).violations == 1
+    assert compare(trace, Timeline((0.0, 300.0), (200.0, 99.9))).violations == 1
 
 
 def test_power_file(tmp_path):
     trace = PowerTrace(np.array([0.0, 5.0, 15.0]), np.array([80.0, 80.0, 20.0]), 30.0)
-    path = write_power(tmp_path / "r", trace, Series((0.0, 10.0, 20.0), (100.0, 90.0, 90.0)))
+    path = write_power(tmp_path / "r", trace, Timeline((0.0, 10.0, 20.0), (100.0, 90.0, 90.0)))
     assert path == tmp_path / "r_power.csv"
     assert path.read_text().splitlines() == [
         "time_s,power_w,cap_w",
@@ -118,7 +118,7 @@ def test_power_file(tmp_path):
 numbers = st.integers(0, 4000).map(float)
 gaps = st.sampled_from([1e-6, 3e-5, 4e-4, 1e-3, 0.5, 7.0, 300.0])
 series = st.builds(
-    lambda first, steps, values: Series(
+    lambda first, steps, values: Timeline(
         tuple(np.cumsum([first, *steps[: len(values) - 1]]).tolist()), tuple(values[: len(steps) + 1])
     ),
     st.sampled_from([-500.0, 0.0, 12.5]),
@@ -144,8 +144,8 @@ def test_steps_are_those_of_the_series(envelope, end_s, shares):
 @pytest.mark.parametrize(
     ("envelope", "end_s"),
     [
-        (Series((7.0,), (60.0,)), 2.0**64),
-        (Series((0.0, 1e-200), (60.0, 80.0)), 10.0),
+        (Timeline((7.0,), (60.0,)), 2.0**64),
+        (Timeline((0.0, 1e-200), (60.0, 80.0)), 10.0),
     ],
 )
 def test_steps_beyond_counting(envelope, end_s):
@@ -199,7 +199,7 @@ def test_the_largest_power_is_one_of_states(run):
     assert trace.power_w.max() == pytest.approx(4242.005, abs=1e-6)
     assert trace.max_w == 4242.0
     # nor is the rounding above a cap
-    pieces = compare(trace, Series((0.0, 300.2), (4242.0, 100.0)))
+    pieces = compare(trace, Timeline((0.0, 300.2), (4242.0, 100.0)))
     assert (pieces.violations, pieces.above_j, pieces.unused_j) == (0, 0.0, 0.0)
     # a peak of 0.2 s that is a little larger counts
     peak = power_series(run((300, 1272600), (300.2, 1272600 + 848.5), (400.2, 1272600 + 848.5 + 10000)))
@@ -212,7 +212,7 @@ def test_nothing_is_lost_in_many_changes():
     for count in (400, 3000):
         times = np.cumsum(np.append(0.0, draw.uniform(0.5, 40.0, count)))
         traces.append(PowerTrace(times[:-1], draw.uniform(0.0, 900.0, count), float(times[-1])))
-    cap = Series(tuple(600.0 * n for n in range(80)), tuple(draw.uniform(0.0, 900.0, 80)), "power_w")
+    cap = Timeline(tuple(600.0 * n for n in range(80)), tuple(draw.uniform(0.0, 900.0, 80)), "power_w")
     edges = bin_edges(traces, cap, most=50)
     assert len(edges) == 51 and edges[-1] == traces[1].end_s
     for trace in traces:

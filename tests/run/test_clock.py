@@ -17,7 +17,7 @@ from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import Needs, RunInputs, _windowed, load
 from batwatt.model.platform import MachineSpec
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -64,7 +64,7 @@ def inputs_of(workload: str, log: Mapping[str, str] | None = None, **series: str
     return load(Inputs(MachineSpec(20, 1), (Path(workload),), log=LogOptions(**(log or {})), **series), Needs())
 
 
-def at(series: Series | None, *times_s: float) -> list[float]:
+def at(series: Timeline | None, *times_s: float) -> list[float]:
     assert series is not None
     return [series.at(time_s) for time_s in times_s]
 

@@ -10,7 +10,7 @@ import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_files import phase_workload
 from batwatt.model.platform import machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import constant
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.carbon.execution import ShiftJob
@@ -35,7 +35,7 @@ CAPS = bw.Series((0.0, 900.0, 1800.0, 2700.0, 3600.0), (600.0, 150.0, 600.0, 120
 """Three jobs are killed on the servers, which have several speeds."""
 ENVELOPE = bw.Series((0.0, 900.0), (600.0, 350.0), "power_w")
 LESS = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 3.0, 3.0), "machines")
-SIGNAL = Series.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
+SIGNAL = Timeline.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
 CHECKPOINTS = {"name": "checkpoint", "checkpoint_s": 30.0, "recovery_s": 10.0}
 PREEMPTING = VARCAP | {"order": "asc_walltime", "victim": CHECKPOINTS, "preemption": "slowdown"}
 FRUGAL = {"order": "smith", "backfilling": "easy", "response": "frugal", "victim": "resubmit"}

@@ -56,7 +56,7 @@ from links import Race, ThroughText
 
 from batwatt.model.platform import STANDSTILL
 from batwatt.model.record import JobRow
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.protocol.events import envelope_events
 from batwatt.results.run_files import write_record
@@ -460,9 +460,9 @@ SERIES = ("capacity", "envelope")
 few_examples = examples(15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
-def with_series(case: Case, change: Callable[[Series], Series]) -> Case:
+def with_series(case: Case, change: Callable[[Timeline], Timeline]) -> Case:
     """The case with each of its limits changed."""
-    limits = {name: change(case.options[name]) for name in SERIES if isinstance(case.options.get(name), Series)}
+    limits = {name: change(case.options[name]) for name in SERIES if isinstance(case.options.get(name), Timeline)}
     assume(limits)
     own = {name: change(limit) for name in SERIES if (limit := getattr(case, name)) is not None}
     return replace(case, options=case.options | limits, **own)
@@ -473,13 +473,13 @@ def test_rows_cut_differently(name):
     """A value that does not change is no event: rows cut in two give the same jobs."""
 
     def check(case: Case, parts: list[float]) -> None:
-        def cut(series: Series) -> Series:
+        def cut(series: Timeline) -> Timeline:
             rows = list(zip(series.times_s, series.values, strict=True))
             ends = [*series.times_s[1:], series.times_s[-1] + 1000.0]
             lengths = zip(rows, ends, parts, strict=False)
             more = {at + round(part * (end_s - at), 3): value for (at, value), end_s, part in lengths if part}
             times, values = zip(*sorted((more | dict(rows)).items()), strict=True)
-            return Series(times, values, series.name, unit=series.unit)
+            return Timeline(times, values, series.name, unit=series.unit)
 
         one, two = case.run(), with_series(case, cut).run()
         assert list(one.record.jobs) == list(two.record.jobs)
@@ -493,7 +493,7 @@ def test_a_repetition_and_the_rows_written_out(name):
     """A series that repeats gives the jobs of the same series with many periods of rows."""
 
     def check(case: Case) -> None:
-        def again(series: Series) -> Series:
+        def again(series: Timeline) -> Timeline:
             return replace(series, loop=0, period_s=series.times_s[-1] - series.times_s[0] + 100.0)
 
         looped = with_series(case, again)

@@ -7,7 +7,7 @@ from builders import job, machine, played, starts
 
 from batwatt.errors import InputError
 from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.adaptive import Adaptive
 from batwatt.schedulers.jobpower import Jobpower
 from batwatt.schedulers.powercap import Powercap
@@ -20,8 +20,8 @@ WIDE = job("L", 1, 2, 50, 100)
 SCHEDULERS = {
     "powercap": (Powercap, {"response": "none"}, machine(2)),
     "jobpower": (Jobpower, {}, machine(2)),
-    "varcap": (Varcap, {"capacity": Series((0.0,), (2.0,)), "nodes": "dedicated"}, TWO),
-    "adaptive": (Adaptive, {"capacity": Series((0.0,), (2.0,)), "parts": {"nodes": "dedicated"}}, TWO),
+    "varcap": (Varcap, {"capacity": Timeline((0.0,), (2.0,)), "nodes": "dedicated"}, TWO),
+    "adaptive": (Adaptive, {"capacity": Timeline((0.0,), (2.0,)), "parts": {"nodes": "dedicated"}}, TWO),
 }
 
 
@@ -48,13 +48,13 @@ def test_a_wide_job_behind_shorter_ones(name, limit_s, start_s, backfilling):
 @pytest.mark.parametrize(("limit_s", "start_s"), [(None, 101.0), (150.0, 101.0), (50.0, 1000.0)])
 def test_an_aged_job_is_stopped_for_no_other(limit_s, start_s):
     """S would start 890 s sooner, at a cost of 100 s to do again: it is announced at 100 s, and starts 1 s later."""
-    options = {"capacity": Series((0.0,), (1.0,)), "order": "asc_walltime", "preemption": "slowdown"}
+    options = {"capacity": Timeline((0.0,), (1.0,)), "order": "asc_walltime", "preemption": "slowdown"}
     jobs = job("L", 0, 1, 1000), job("S", 100, 1, 10)
     record = played(Varcap({**options, "age_limit_s": limit_s}), ONE, *jobs, energy=True)
     assert starts(record)["S"][0] == start_s
 
 
 def test_a_mapping_with_an_order_of_its_own():
-    options = {"capacity": Series((0.0,), (1.0,)), "mapping": "jobsize-order", "age_limit_s": 60.0}
+    options = {"capacity": Timeline((0.0,), (1.0,)), "mapping": "jobsize-order", "age_limit_s": 60.0}
     with pytest.raises(InputError, match=r"'age_limit_s'.*has an order of its own"):
         played(Varcap(options), ONE, job("L", 0, 1, 10))

@@ -14,7 +14,7 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.inputs.batsim_files import phase_workload
 from batwatt.model.platform import Host, MachineSpec, Platform, PState, Sleep, SpeedMachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant
 from batwatt.protocol.events import parse_events
 from batwatt.protocol.workload4 import parse_workload
@@ -36,11 +36,11 @@ SERVERS = machine(3)
 """Off in 10 s, on in 20 s."""
 MACHINES = machines_platform(MachineSpec(3, 1, off_s=10.0, on_s=20.0))
 SPEEDS = machines_platform(SpeedMachineSpec(3, 1))
-CAPACITY = {"capacity": Series((0.0, 100.0, 200.0), (3.0, 1.0, 3.0)), "platform": MACHINES}
+CAPACITY = {"capacity": Timeline((0.0, 100.0, 200.0), (3.0, 1.0, 3.0)), "platform": MACHINES}
 """Machines 1 and 2 are switched off at 100 s, and on at 200 s."""
 CAPPED = {"platform": SERVERS, "envelope": envelope(110.0, 600.0, step=150.0)}
 """One server is on up to 150 s, all three from then on."""
-SIGNAL = Series.regular([1.0] * 48)
+SIGNAL = Timeline.regular([1.0] * 48)
 PLAN = SchedulePlan(
     states=(PlannedState(time_s=0.0, pstate=3, hosts="0"), PlannedState(time_s=150.0, pstate=0, hosts="0")),
     jobs=(
@@ -129,8 +129,8 @@ def test_a_host_that_does_not_boot_for_a_checkpointed_job(until_s):
     ("options", "rows", "late", "expected", "said"),
     [
         # one machine's watts at 100 s: 0 does not go off, so that no other may be on until that is reported, at 600 s
-        ({"capacity": Series((0.0, 100.0, 200.0), (1.0, 0.0, 1.0))}, [("a", 150, 1), ("b", 650, 1)], {0: (90.0, 600.0)},
-         {"a": "620-640@0", "b": "650-670@0"}, "host 0 is out of service: not"),
+        ({"capacity": Timeline((0.0, 100.0, 200.0), (1.0, 0.0, 1.0))}, [("a", 150, 1), ("b", 650, 1)],
+         {0: (90.0, 600.0)}, {"a": "620-640@0", "b": "650-670@0"}, "host 0 is out of service: not"),
         # hosts that fail at one time are one line
         ({}, [("a", 150, 1), ("b", 150, 2)], dict.fromkeys((1, 2), (120.0, NEVER)),
          {"a": "150-170@0", "b": "rejected as hosts 1-2 are out of service"}, "hosts 1-2 are out of service: not"),
@@ -168,7 +168,7 @@ IN_FLOPS = [
     row | {"_profile": {"type": "parallel_homogeneous", "com": 0, "cpu": row["_profile"]["delay"] * 18.4e9}}
     for row in BASIC
 ]
-ALL = {"capacity": Series((0.0,), (3.0,)), "platform": MACHINES}
+ALL = {"capacity": Timeline((0.0,), (3.0,)), "platform": MACHINES}
 ONE_BY_ONE = {"A": "220-1220@0", "B": "221-321@1", "C": "330-430@1"}
 """C has the first host that is free, which is not 0."""
 FOLLOWING = {
@@ -178,7 +178,7 @@ FOLLOWING = {
     "adaptive": (lambda: Adaptive(ALL), BASIC, MACHINES, ONE_BY_ONE),
     "checkpoint": (lambda: Checkpoint(ALL | {"checkpoint_s": 5.0}), BASIC, MACHINES, ONE_BY_ONE),
     "oversubscribed": (
-        lambda: Oversubscribed({"capacity": Series((0.0,), (3.0,)), "platform": SPEEDS, "oversubscription": 1.0}),
+        lambda: Oversubscribed({"capacity": Timeline((0.0,), (3.0,)), "platform": SPEEDS, "oversubscription": 1.0}),
         IN_FLOPS, SPEEDS, ONE_BY_ONE),
     "powercap": (lambda: Powercap({"response": "none"}), BASIC, SERVERS, ONE_BY_ONE),
     "powercap, idfs": (lambda: Powercap({"platform": SERVERS, "envelope": envelope(900.0), "response": "idfs"}), BASIC,
@@ -201,7 +201,7 @@ def test_a_host_that_is_taken_away_under_a_job(name, until_s):
 
 def test_jobs_that_hold_more_machines_than_are_alive_are_announced_a_change():
     """Host 0 is away under A from 70 to 100 s, so one machine is alive for A and B; at 100 s none is, at 150 s two."""
-    options = {"capacity": Series((0.0, 100.0, 150.0), (2.0, 0.0, 2.0)), "platform": MACHINES, "checkpoint_s": 0.0}
+    options = {"capacity": Timeline((0.0, 100.0, 150.0), (2.0, 0.0, 2.0)), "platform": MACHINES, "checkpoint_s": 0.0}
     jobs = [job("A", 0, 1, 120), job("B", 0, 1, 120)]
     options |= {"recovery_s": 0.0, "switch": False}
     done = play(lambda: Checkpoint(options), jobs, MACHINES, events=away(0, 70, 100))
@@ -215,7 +215,7 @@ def test_the_planner_of_riskaware_puts_another_machine_in_its_place():
     c has the core beside a in the plan, d the machine of b after it.
     """
     platform = machines_platform(MachineSpec(3, 2))
-    options = {"capacity": Series((0.0,), (3.0,)), "platform": platform, "strategy": "first-fit-aware"} | {
+    options = {"capacity": Timeline((0.0,), (3.0,)), "platform": platform, "strategy": "first-fit-aware"} | {
         "as_published": False
     }
     jobs = [job("a", 0, 1, 1000), job("b", 1, 2, 400), job("c", 310, 1, 100), job("d", 311, 2, 100)]
@@ -225,7 +225,7 @@ def test_the_planner_of_riskaware_puts_another_machine_in_its_place():
 
 def test_a_job_goes_on_that_the_planner_of_riskaware_kills():
     """The only machine's watts are drawn by one that is away: the plan kills a, which goes on all the same."""
-    options = {"capacity": Series((0.0,), (1.0,)), "platform": MACHINES, "strategy": "first-fit-aware"}
+    options = {"capacity": Timeline((0.0,), (1.0,)), "platform": MACHINES, "strategy": "first-fit-aware"}
     jobs = [job("a", 0, 1, 100), job("b", 40, 1, 10)]
     back = play(lambda: Riskaware(options), jobs, MACHINES, events=away(0, 50, 60))
     assert back == {"a": "0-100@0", "b": "100-110@0"}
@@ -248,7 +248,7 @@ def test_a_start_of_carbon_that_waits_for_hosts_delays_no_other():
 
     The hours cost 5, 1, 9 and 2: c, which arrives in the third, starts in the fourth, while b waits.
     """
-    signal = Series.regular([5.0, 1.0, 9.0, 2.0, *[9.0] * 44])
+    signal = Timeline.regular([5.0, 1.0, 9.0, 2.0, *[9.0] * 44])
     rows = [("b", 0.0, 600.0, 2), ("a", 4200.0, 9000.0, 1), ("c", 7300.0, 600.0, 1)]
     owner, data = phase_workload([ShiftJob(*row[:2], constant(row[2], 60.0), row[3]) for row in rows], 2)
     workload, events = parse_workload(data, "w0", "test"), parse_events(away(0, 10, 5000), "events")
@@ -263,7 +263,7 @@ def test_no_segment_of_a_checkpointed_job_begins_on_a_machine_that_is_away():
 
     So it leaves, and recovers again on the other one.
     """
-    capacity = Series((0.0, 100.0, 200.0), (1.0, 0.0, 2.0))
+    capacity = Timeline((0.0, 100.0, 200.0), (1.0, 0.0, 2.0))
     options = {"capacity": capacity, "platform": MACHINES, "checkpoint_s": 5.0, "recovery_s": 60.0, "switch": False}
     done = play(lambda: Checkpoint(options), [job("a", 0, 1, 500)], MACHINES, events=away(0, 230))
     assert done == {"a": "0-95@0", "a#1": "95-100@0", "a#2": "200-260@0", "a#3": "260-320@1", "a#4": "320-725@1"}
@@ -275,14 +275,14 @@ def test_headroom_blocks_no_job_after_an_outage():
     frugal keeps 15 % of the cap free, 180.2 W: four are woken at 150 s (4 x 40 + 5 W), and a fifth at 170 s, when these
     are on (4 x 40 + 50 W), as nothing runs that a falling cap could kill.
     """
-    options = {"platform": machine(5), "envelope": Series((0.0, 150.0), (60.0, 212.0)), "response": "frugal"}
+    options = {"platform": machine(5), "envelope": Timeline((0.0, 150.0), (60.0, 212.0)), "response": "frugal"}
     jobs = [job("A", 10, 3, 100)]
     gone = play(lambda: Powercap(options), jobs, machine(5), events=away("0-1", 160))
     assert gone == {"A": "190-290@2-4"}
     there = play(lambda: Powercap(options), jobs, machine(5))
     assert there == {"A": "170-270@0-2"}
     # before the first job four stay awake (4 x 40 + 5 W); the fifth sleeps when A comes at 10 s, and is on at 30 s
-    wide = options | {"envelope": Series((0.0,), (212.0,))}
+    wide = options | {"envelope": Timeline((0.0,), (212.0,))}
     assert play(lambda: Powercap(wide), [job("A", 10, 5, 100)], machine(5)) == {"A": "30-130@0-4"}
 
 

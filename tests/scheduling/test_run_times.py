@@ -12,7 +12,7 @@ from builders import job, machine, played, starts
 
 from batwatt.errors import InputError
 from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.adaptive import Adaptive
 from batwatt.schedulers.jobpower import Jobpower
 from batwatt.schedulers.powercap import Powercap
@@ -26,7 +26,7 @@ NAMES = ("powercap", "jobpower", "varcap", "adaptive")
 def begun_by(name: str, machines: int, *jobs: dict, **options: object) -> dict[str, float]:
     """The start of each job in s under a scheduler without a limit of power."""
     platform = machine(machines)
-    capacity = Series((0.0,), (float(machines),))
+    capacity = Timeline((0.0,), (float(machines),))
     if name == "powercap":
         scheduler = Powercap({"response": "none", **options})
     elif name == "jobpower":
@@ -95,7 +95,7 @@ def test_a_long_run_shows_in_time():
 
 
 def test_plans_must_know_run_times():
-    options = {"capacity": Series((0.0,), (1.0,)), "run_times": "recent"}
+    options = {"capacity": Timeline((0.0,), (1.0,)), "run_times": "recent"}
     with pytest.raises(InputError, match="'recent' estimates run times, which plans of this scheduler must know"):
         Riskaware(options)
     Riskaware(options | {"run_times": "exact"})

@@ -53,8 +53,8 @@ from batwatt.inputs.jobs import SECONDS, TimeUnit
 from batwatt.inputs.load import Needs, load
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachinePower, Platform
-from batwatt.model.series import least_of
 from batwatt.model.signal import Window
+from batwatt.model.timeline import least_of
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Ended, Measured, RunTask, refuse_failures

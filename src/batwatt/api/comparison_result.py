@@ -15,7 +15,7 @@ from batwatt.api.arguments import Check, checked, one_of, path_or, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.files import refuse_folder, whole_set
 from batwatt.model.platform import MachinePower
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results.compared import CaseFacts, case_columns, sampled, summary_of
 from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
@@ -51,7 +51,7 @@ class Comparison:
     cases: Mapping[str, CaseFacts]
     traces: Mapping[str, PowerTrace]
     """Power of each case; the first window and seed."""
-    envelope: Series | None
+    envelope: Timeline | None
     """Envelope of the first window; None without a limit of power."""
     machines: MachinePower
     workload: str

@@ -35,11 +35,11 @@ from batwatt.inputs.load import is_trace, windowed
 from batwatt.inputs.platform_files import MASTER_HOST, HostChoice, platform_of
 from batwatt.inputs.series_files import read_series as read_series_csv
 from batwatt.model import platform as platforms
-from batwatt.model import series as model_series
+from batwatt.model import timeline as timelines
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachineSpec
-from batwatt.model.series import MAX_ROWS
 from batwatt.model.signal import date_text, parse_date_s
+from batwatt.model.timeline import MAX_ROWS
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import REFERENCE_SPEED
 
@@ -249,7 +249,7 @@ class Workload(Described, workloads.Workload):
 
 
 @dataclass(frozen=True, repr=False)
-class Series(Described, model_series.Series):
+class Series(Described, timelines.Timeline):
     """Values that hold from their time (s) until the next: `Series((0, 3600), (500, 200))` is an envelope in W.
 
     Times and values are any sequences of numbers. `loop=0, period_s=86400` repeats them every day, for ever; by default
@@ -263,7 +263,7 @@ class Series(Described, model_series.Series):
             text(name, getattr(self, name))
         if self.begin:
             object.__setattr__(self, "begin", date_text(parse_date_s(self.begin)))
-        one_of(get_args(model_series.DateSource))("date_source", self.date_source)
+        one_of(get_args(timelines.DateSource))("date_source", self.date_source)
         if self.loop is not None:
             whole("loop", self.loop, -1)
         real("period_s", self.period_s)

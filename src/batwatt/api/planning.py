@@ -30,7 +30,7 @@ from batwatt.inputs.series import SignalKind, parse_signal
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
-    from batwatt.model.series import Series
+    from batwatt.model.timeline import Timeline
     from batwatt.schedulers.checkpoint.sequence import Method
 
 
@@ -157,9 +157,9 @@ def optimum(
     return result
 
 
-def _integral(kind: SignalKind, name: str, value: SeriesLike) -> Series:
+def _integral(kind: SignalKind, name: str, value: SeriesLike) -> Timeline:
     signal = signal_or(kind, value, name)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")
-    integral: Series = parse_signal(kind, signal).read() if isinstance(signal, str) else signal
+    integral: Timeline = parse_signal(kind, signal).read() if isinstance(signal, str) else signal
     return integral

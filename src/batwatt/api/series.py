@@ -12,8 +12,8 @@ import numpy as np
 
 from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
-from batwatt.model.series import DEFAULT_STEP_S, LARGEST, MACHINES, Series
 from batwatt.model.signal import UNSTATED, date_text, factor_to, parse_date_s, unit_in
+from batwatt.model.timeline import DEFAULT_STEP_S, LARGEST, MACHINES, Timeline
 from batwatt.model.work import Array
 from batwatt.units import SINCE_1970_S
 
@@ -39,7 +39,7 @@ def signal_or(kind: Any, value: Any, name: str = "") -> Any:
 def envelope_or(value: Any) -> Any:
     """Return an envelope in W: a text, a file, or a series. Raises InputError."""
     series = _series_or("envelope", value)
-    if not isinstance(series, Series):
+    if not isinstance(series, Timeline):
         return series
     if not min(series.values) >= 0.0:
         raise InputError("envelope", f"must be >= 0 W, got {min(series.values):g}", "correct the value")
@@ -51,20 +51,22 @@ def envelope_or(value: Any) -> Any:
 def capacity_or(value: Any) -> Any:
     """Return a capacity in machines: a text, a file, or a series. Raises InputError."""
     series = _series_or("capacity", value)
-    if isinstance(series, Series) and series.unit not in ("", UNSTATED, MACHINES):
+    if isinstance(series, Timeline) and series.unit not in ("", UNSTATED, MACHINES):
         raise InputError("capacity", f"is a series in {series.unit}, not in machines", "give numbers of machines")
     return series
 
 
-def _series_or(name: str, value: Any) -> str | Path | Series | None:
-    if value is None or isinstance(value, str | Series):
+def _series_or(name: str, value: Any) -> str | Path | Timeline | None:
+    if value is None or isinstance(value, str | Timeline):
         return value
     if (number := _number(name, value)) is not None:
-        return Series((0.0,), (number,), name, f"constant {number:g}")
+        return Timeline((0.0,), (number,), name, f"constant {number:g}")
     signal = _signal_of(name, value)
     if signal is not None:
         return signal
-    path: Path = path_or(name, value, Series)
+    if not isinstance(value, Path):
+        raise wrong(name, "a path or Series", value)
+    path: Path = path_or(name, value)
     return path
 
 
@@ -74,7 +76,7 @@ def _number(name: str, value: Any) -> float | None:
     return real(name, value, -math.inf) if number else None
 
 
-def _signal_of(name: str, value: Any) -> Series | None:
+def _signal_of(name: str, value: Any) -> Timeline | None:
     """Return a series of ours, a table, a dict or pairs (times are dates, or s) as a signal, else None.
 
     The signal ends after its last row, which holds as long as the one before, or repeats from the row `loop` >= 0 of a
@@ -82,8 +84,8 @@ def _signal_of(name: str, value: Any) -> Series | None:
     series of pandas, may have a unit. A number is a constant. Raises InputError.
     """
     if (number := _number(name, value)) is not None:
-        return Series((0.0,), (number,), source=f"constant {number:g}", loop=None, period_s=LARGEST)
-    if isinstance(value, Series):
+        return Timeline((0.0,), (number,), source=f"constant {number:g}", loop=None, period_s=LARGEST)
+    if isinstance(value, Timeline):
         _check_begin(name, value.times_s[0])
         rows = (
             replace(value.since(0.0), begin=value.begin, date_source=value.date_source) if value.times_s[0] else value
@@ -98,7 +100,7 @@ def _signal_of(name: str, value: Any) -> Series | None:
     last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
     edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
     source = f"the series of {name}" if table.name is None else f"the series {table.name!r}"
-    return Series.of_edges(edges, values, source, "" if stated is None else stated.text, begin)
+    return Timeline.of_edges(edges, values, source, "" if stated is None else stated.text, begin)
 
 
 def _pandas_of(name: str, value: Any) -> pd.Series[Any] | None:

@@ -34,8 +34,8 @@ from batwatt.inputs.platform_files import HostChoice, platform_of
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.series import Series
 from batwatt.model.signal import Window
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import LONG_S
 from batwatt.run.resolve import prepare
 from batwatt.run.run import Progress, perform
@@ -44,12 +44,12 @@ from batwatt.run.spec import RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.model.series import Series
+    from batwatt.model.timeline import Timeline
 
 PlatformLike = PathLike | platforms.Platform | MachineSpec
 WorkloadLike = Union[PathLike, workloads.Workload, "pd.DataFrame"]
 SeriesLike = Union[
-    PathLike, float, Series, "pd.Series[Any]", "pd.DataFrame", Mapping[Any, float], Sequence[tuple[Any, float]]
+    PathLike, float, Timeline, "pd.Series[Any]", "pd.DataFrame", Mapping[Any, float], Sequence[tuple[Any, float]]
 ]
 
 

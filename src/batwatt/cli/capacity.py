@@ -15,7 +15,7 @@ from batwatt.units import DAY_S
 
 if TYPE_CHECKING:
     from batwatt.inputs.character import Bill, Character
-    from batwatt.model.series import Series
+    from batwatt.model.timeline import Timeline
 
 END_S = 30 * DAY_S
 """Default length in s of a capacity that varies by chance."""
@@ -62,18 +62,18 @@ def characterise_capacity(
     show_table(columns, rows, content)
 
 
-def _content(character: Character, signal: Series) -> dict[str, Any]:
+def _content(character: Character, signal: Timeline) -> dict[str, Any]:
     """Return the character of a signal as JSON."""
     more = {"range": character.range, "frequency_per_h": character.frequency_per_h, "synthetic": character.spec}
     return {"unit": signal.name, "begin": signal.begin, "end_s": signal.end_s} | asdict(character) | more
 
 
-def _of_file(path: Path, column: str | None, machines: int | None) -> Series:
+def _of_file(path: Path, column: str | None, machines: int | None) -> Timeline:
     """Return the signal of a file; a column of machines as fractions of `machines`, unless that is None."""
     from batwatt.inputs.series_files import read_capacity
     from batwatt.inputs.signal import read_signal
     from batwatt.inputs.spec import SignalFile
-    from batwatt.model.series import MACHINES
+    from batwatt.model.timeline import MACHINES
 
     if column is None and _is_text(path):
         signal = read_capacity(path, None).lasting(False)
@@ -98,7 +98,7 @@ def _is_text(path: Path) -> bool:
     return True
 
 
-def _rows(character: Character, signal: Series) -> list[dict[str, str]]:
+def _rows(character: Character, signal: Timeline) -> list[dict[str, str]]:
     unit = signal.name
     rows = [
         ("values", f"{unit}, {len(signal)} rows over {signal.end_s / DAY_S:.4g} days"),

@@ -17,7 +17,7 @@ from batwatt.errors import InputError
 if TYPE_CHECKING:
     from batwatt.inputs.series import SignalKind
     from batwatt.inputs.spec import SignalFile
-    from batwatt.model.series import Series
+    from batwatt.model.timeline import Timeline
     from batwatt.model.work import ShiftJob
 
 PLANNING = "Planning"
@@ -58,8 +58,8 @@ def signal_file(kind: SignalKind, text: str) -> SignalFile:
 
 
 def price_integral(
-    text: str | None, carbon_file: SignalFile, carbon: Series, until: float | str | None = None
-) -> Series | None:
+    text: str | None, carbon_file: SignalFile, carbon: Timeline, until: float | str | None = None
+) -> Timeline | None:
     """Return the price from 0 s of the carbon signal, in its time zone unless the text has one. Raises InputError."""
     from batwatt.inputs.series import read_integral
 

@@ -30,7 +30,7 @@ from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
     from batwatt.inputs.platform_files import HostChoice
-    from batwatt.model.series import Series
+    from batwatt.model.timeline import Timeline
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 INIT = "the text that Batsim has for its scheduler"
@@ -97,7 +97,7 @@ def serve_command(
             Bs(made, link).start()
 
 
-def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:
+def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Timeline:
     """Return the capacity for a workload of unknown length: a file, or the series of a text. Raises InputError."""
     from batwatt.inputs.description import capacity_of_text
     from batwatt.inputs.load import capacity_of, machines_of

@@ -15,7 +15,7 @@ from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import NOISE_W, Host, Platform
 from batwatt.model.record import NULL_RUNTIME_S, JobRows
-from batwatt.model.series import Series, combined
+from batwatt.model.timeline import Timeline, combined
 from batwatt.results.slowdowns import BOUND_S
 from batwatt.scheduling.base import Scheduler, SchedulerOptions
 from batwatt.scheduling.cluster import Cluster
@@ -173,7 +173,7 @@ class Limits:
     then. `idle_w` is the power of all hosts without a job, `most_w` with one each.
     """
 
-    def __init__(self, platform: Platform, envelope: Series | None, capacity: Series | None) -> None:
+    def __init__(self, platform: Platform, envelope: Timeline | None, capacity: Timeline | None) -> None:
         states = [host.pstates[host.initial_pstate] for host in platform.hosts]
         self.idle_w = sum(state.idle_w for state in states)
         extra_w = [max(0.0, state.full_w - state.idle_w) for state in states]
@@ -182,7 +182,7 @@ class Limits:
         self._envelope, self._capacity = envelope, capacity
         series = [one for one in (envelope, capacity) if one is not None]
         numbers: dict[tuple[float, ...], int] = {}
-        self.both: Series | None = None
+        self.both: Timeline | None = None
         """The limits as one series of numbers of their values, which repeats if one of them does."""
         last_s: Sequence[float] = (0.0,)
         if series:
@@ -213,7 +213,7 @@ class Limits:
         self._update(self.next_s)
 
 
-def _value(series: Series | None, time_s: float) -> float:
+def _value(series: Timeline | None, time_s: float) -> float:
     """Return the limit of a series at a time, infinite without a series."""
     return math.inf if series is None else series.at(time_s)
 

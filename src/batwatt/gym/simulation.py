@@ -15,8 +15,8 @@ from batwatt.errors import InputError
 from batwatt.gym.scheduler import NEVER_S, AgentScheduler, JobTimes, Limits, Tally
 from batwatt.inputs.load import Needs, RunInputs, load, machines_of
 from batwatt.model.record import Record
-from batwatt.model.series import Series
 from batwatt.model.signal import Window
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LENGTH, RELEASE
 from batwatt.results.figures import FIGURES, Figure
@@ -54,7 +54,7 @@ class Episode:
             inputs = replace(inputs, capacity=_lifted(capacity, float(hosts)))
         limits = Limits(platform, inputs.envelope, inputs.capacity)
         if spec.inputs.capacity is None:
-            inputs = replace(inputs, capacity=Series((0.0,), (float(hosts),), "machines"), cores=1)
+            inputs = replace(inputs, capacity=Timeline((0.0,), (float(hosts),), "machines"), cores=1)
         elif len(machines_of(platform)) < hosts:
             problem = "a capacity counts machines, and here a machine has several hosts"
             raise InputError(platform.source, problem, "give a platform whose hosts are machines")
@@ -72,7 +72,7 @@ class Episode:
         return cls(spec, inputs, limits, jobs)
 
 
-def _lifted(series: Series, enough: float) -> Series:
+def _lifted(series: Timeline, enough: float) -> Timeline:
     """Return a limit that is `enough` once its last value has held for its step; one that comes again has no last."""
     if len(series) == 1 or series.loop not in (None, -1):
         return series

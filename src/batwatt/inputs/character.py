@@ -12,7 +12,7 @@ import numpy.typing as npt
 from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.model.platform import MAX_HOSTS
-from batwatt.model.series import FRACTION, MACHINES, MAX_STEPS, Series
+from batwatt.model.timeline import FRACTION, MACHINES, MAX_STEPS, Timeline
 from batwatt.units import DAY_S, HOUR_S
 
 HIGHEST = 10.0
@@ -75,7 +75,7 @@ class Variation(Parameters, where=_WHERE):
         return 0.0 if self.structure == "constant" else self.range
 
 
-def vary(variation: Variation, end_s: float) -> Series:
+def vary(variation: Variation, end_s: float) -> Timeline:
     """Generate a capacity over [0, `end_s`[ as fractions, one row per period; same seed, same series.
 
     A walk begins at the mean; without `level`, or with a `window_s`, a longer series begins like a shorter one.
@@ -88,7 +88,7 @@ def vary(variation: Variation, end_s: float) -> Series:
     source = f"{variation.structure}, seed {variation.seed}"
     Between(0.0, unit="s").check(_WHERE, "end_s", end_s)
     if variation.high == variation.low:
-        return Series((0.0,), (variation.mean,), name=FRACTION, source=source, unit=FRACTION)
+        return Timeline((0.0,), (variation.mean,), name=FRACTION, source=source, unit=FRACTION)
     if not end_s / variation.period_s <= MAX_STEPS:
         problem = f"end_s / period_s must be <= {MAX_STEPS}, got {end_s!r} / {variation.period_s!r}"
         raise InputError(_WHERE, problem, "take a longer period")
@@ -103,7 +103,7 @@ def vary(variation: Variation, end_s: float) -> Series:
         end = min(variation.window_s or math.inf, max(end_s, variation.period_s))
         lasting = np.clip(end - times, 0.0, variation.period_s)
         values = _levelled(values, lasting, variation)
-    return Series(tuple(times.tolist()), tuple(values.tolist()), name=FRACTION, source=source, unit=FRACTION)
+    return Timeline(tuple(times.tolist()), tuple(values.tolist()), name=FRACTION, source=source, unit=FRACTION)
 
 
 def _walked(variation: Variation, draws: _Floats) -> list[float]:
@@ -168,7 +168,7 @@ class Walk(Parameters, where="random walk"):
         return max(1, self.range // 4) if self.step is None else self.step
 
 
-def random_walk(walk: Walk, seed: int) -> Series:
+def random_walk(walk: Walk, seed: int) -> Timeline:
     """Generate the number of machines alive, from `walk.mean` at 0 s, with one row per period up to `walk.end_s`.
 
     In each period, the moves stay, up and down have equal probability; at a bound (mean - range, mean + range), stay
@@ -186,7 +186,7 @@ def random_walk(walk: Walk, seed: int) -> Series:
         value = min(max(value + moves[int(draw * len(moves))], low), high)
         values.append(value)
     times = tuple(k * float(walk.period_s) for k in range(len(values)))
-    return Series(times, tuple(map(float, values)), name=MACHINES, source=f"{Walk.WHERE}, seed {seed}")
+    return Timeline(times, tuple(map(float, values)), name=MACHINES, source=f"{Walk.WHERE}, seed {seed}")
 
 
 def _moves(value: int, low: int, high: int, step: int) -> list[int]:
@@ -215,7 +215,7 @@ class EnergyBudget(Parameters, where=_WHERE):
             problem = f"floor must be <= headroom, got {self.floor!r} and {self.headroom!r}"
             raise InputError(_WHERE, problem, "correct one of them")
 
-    def capacity(self, signal: Series) -> Series:
+    def capacity(self, signal: Timeline) -> Timeline:
         """Return budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
 
         Budget that the headroom leaves is not spent later. Sections 5.4.1 (price) and 5.4.2 (carbon) of the
@@ -249,7 +249,7 @@ class Stranded(Parameters, where=_WHERE):
         if not self.low <= self.high:
             raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
 
-    def capacity(self, signal: Series) -> Series:
+    def capacity(self, signal: Timeline) -> Timeline:
         """Return the capacity, on and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
         free = np.asarray(signal.values) <= self.threshold
         return replace(signal, values=tuple(np.where(free, self.high, self.low).tolist()), name=FRACTION, unit=FRACTION)
@@ -278,7 +278,7 @@ class Bill:
         return self.mean / self.mean_fixed - 1.0 if self.mean_fixed > 0.0 else None
 
 
-def bill(fractions: Series, signal: Series, fixed: float = 0.7) -> Bill:
+def bill(fractions: Timeline, signal: Timeline, fixed: float = 0.7) -> Bill:
     """Return the bill of `fractions` and of a constant `fixed`, over [0, signal.end_s[ (section 6.3)."""
     hours, shares, prices = _together(fractions, signal)
     return Bill(
@@ -289,7 +289,7 @@ def bill(fractions: Series, signal: Series, fixed: float = 0.7) -> Bill:
     )
 
 
-def _together(fractions: Series, signal: Series) -> tuple[npt.NDArray[np.float64], ...]:
+def _together(fractions: Timeline, signal: Timeline) -> tuple[npt.NDArray[np.float64], ...]:
     """Return hours, fraction and signal of each step in which neither changes."""
     edges = np.unique(np.concatenate([(0.0,), fractions.times_s, signal.times_s]))
     edges = np.append(edges[(edges >= 0.0) & (edges < signal.end_s)], signal.end_s)
@@ -352,7 +352,7 @@ class Character:
         return f"{text},step={min(self.step_max, self.range):.4g}" if self.structure == "walk" else text
 
 
-def characterise(signal: Series) -> Character:
+def characterise(signal: Timeline) -> Character:
     """Return the characteristics of a series, sampled once per period.
 
     The period is the greatest common divisor of the distances between rows, in whole ms; below a twentieth of the
@@ -384,7 +384,7 @@ def characterise(signal: Series) -> Character:
     )
 
 
-def _period_s(signal: Series) -> float:
+def _period_s(signal: Timeline) -> float:
     distances = np.round(np.diff(signal.times_s) * 1000.0).astype(np.int64)
     if not len(distances):
         return signal.end_s

@@ -10,13 +10,13 @@ from batwatt.errors import InputError, remark
 from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.series import SignalSpec, common_date
 from batwatt.inputs.spec import SignalFile
-from batwatt.model.series import Series
 from batwatt.model.signal import Clock, date_text, parse_date_s
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Delay, JobSpec, Workload
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 _log = logging.getLogger(__name__)
-SeriesInput = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Series | None
+SeriesInput = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Timeline | None
 
 
 def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[SeriesInput]) -> Clock | None:
@@ -55,11 +55,11 @@ def tell(clock: Clock | None) -> None:
 
 
 def _date_of(series: Iterable[SeriesInput]) -> tuple[float, str] | None:
-    dated: list[SignalFile | Series] = []
+    dated: list[SignalFile | Timeline] = []
     for one in series:
         if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec):
             dated += one.signal_files()
-        elif isinstance(one, Series):
+        elif isinstance(one, Timeline):
             dated.append(one)
     return common_date(dated)
 
@@ -68,7 +68,7 @@ def _undated(one: SeriesInput) -> str | None:
     """Return the parts of a series without a date, as text, or None."""
     if isinstance(one, Path):
         return str(one)
-    if isinstance(one, Series):
+    if isinstance(one, Timeline):
         return None if one.begin or len(one.values) == 1 else one.source
     if one is None:
         return None

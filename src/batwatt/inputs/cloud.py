@@ -47,7 +47,7 @@ from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.files import LONGEST_LINE, open_bytes, open_text, readable
 from batwatt.inputs.jobs import csv_rows
-from batwatt.model.series import LARGEST
+from batwatt.model.timeline import LARGEST
 
 Type = Literal["int", "float", "text"]
 CUT = "ran before the trace or after it, kept with what it tells"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
     from batwatt.inputs.series import SignalKind, SignalSpec
     from batwatt.model.platform import MachineSpec, Platform
-    from batwatt.model.series import Series
     from batwatt.model.signal import Window
+    from batwatt.model.timeline import Timeline
     from batwatt.model.workload import Workload
 
 
@@ -87,21 +87,21 @@ class Inputs:
     )
     length_unit: TimeUnit = _input("Times of a CSV trace are in seconds or hours.", default="s")
     log: LogOptions = _input("Time that is 0 s, and columns of a job log.", default_factory=_usual_log)
-    envelope: Path | EnvelopeSpec | Series | None = _input(
+    envelope: Path | EnvelopeSpec | Timeline | None = _input(
         "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
         "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/signals.md).",
         default=None,
     )
-    capacity: Path | CapacitySpec | Series | None = _input(
+    capacity: Path | CapacitySpec | Timeline | None = _input(
         "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or generated, as in "
         "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
         "(docs/reference/signals.md).",
         default=None,
     )
-    carbon: SignalSpec | Series | None = _input(
+    carbon: SignalSpec | Timeline | None = _input(
         "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
     )
-    price: SignalSpec | Series | None = _input("Price of energy per kWh (or EUR/MWh), like carbon.", default=None)
+    price: SignalSpec | Timeline | None = _input("Price of energy per kWh (or EUR/MWh), like carbon.", default=None)
     events: Path | None = _input("Batsim external events, one JSON object per line.", default=None)
     long_s: float = _input("Length in s above which jobs are long, also in figures by class.", default=LONG_S)
     delays_to_flops: bool | Literal["nominal"] | None = _input(

@@ -54,7 +54,7 @@ from batwatt.errors import InputError, extra, remark
 from batwatt.files import LONGEST_LINE, open_bytes, open_text, readable
 from batwatt.inputs.batch_logs import USUAL, LogColumns, LogOptions, dates_s, duration_s, each, jobs_of, later_s, number
 from batwatt.inputs.jobs import Column, Texts, TraceJob, TraceTable, csv_rows, labels_of, rounded
-from batwatt.model.series import LARGEST
+from batwatt.model.timeline import LARGEST
 from batwatt.model.work import Reference
 from batwatt.model.workload import ESTIMATE, LABELS, MEMORY, POWER_MAX_W, POWER_STD_W, START_S
 from batwatt.units import LATEST_S, SINCE_1970_S, microseconds, number_text

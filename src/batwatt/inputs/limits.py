@@ -20,8 +20,8 @@ from batwatt.inputs.character import EnergyBudget, Seconds, Stranded, Variation,
 from batwatt.inputs.series import common_date, read_on_clock
 from batwatt.inputs.spec import FILE_KEYS, Keys, ParsedSpec, SignalFile, Wanted, exists, has_kind, keys_of
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
-from batwatt.model.series import FRACTION, LARGEST, MACHINES, Series, combined
 from batwatt.model.signal import POWER_W, UNSTATED, Clock
+from batwatt.model.timeline import FRACTION, LARGEST, MACHINES, Timeline, combined
 from batwatt.units import DAY_S
 
 _CAPACITY = "capacity"
@@ -35,7 +35,7 @@ class Varied(Parameters, where=_CAPACITY):
     variation: Variation
     end_s: Seconds = None
 
-    def fractions(self, end_s: float, full: int) -> Series:
+    def fractions(self, end_s: float, full: int) -> Timeline:
         """Return the series of `vary`."""
         end_s = self.end_s or end_s
         series = vary(self.variation, end_s)
@@ -49,12 +49,12 @@ class UnderBudget:
     file: SignalFile
     rule: EnergyBudget | Stranded
 
-    def fractions(self, end_s: float, full: int) -> Series:
+    def fractions(self, end_s: float, full: int) -> Timeline:
         """Return the capacity of the rule."""
         signal = self.signal()
         return self.rule.capacity(signal)
 
-    def signal(self) -> Series:
+    def signal(self) -> Timeline:
         """Return the signal of the file."""
         return read_on_clock(self.file)
 
@@ -65,7 +65,7 @@ class Traced:
 
     file: SignalFile
 
-    def fractions(self, end_s: float, full: int) -> Series:
+    def fractions(self, end_s: float, full: int) -> Timeline:
         """Return the column as fractions. Raises InputError."""
         signal = read_on_clock(replace(self.file, wanted="any"))
         if signal.unit not in (UNSTATED, FRACTION):
@@ -100,14 +100,14 @@ class CapacitySpec(Parameters, where=_CAPACITY):
     def __str__(self) -> str:
         return self.text
 
-    def fractions(self, end_s: float, machines: int = 1) -> Series:
+    def fractions(self, end_s: float, machines: int = 1) -> Timeline:
         """Return the capacity as fractions of `full`, or else `machines`. Raises InputError.
 
         One that varies at random ends at `end_s`, unless its text says when.
         """
         return self.unrepeated(end_s, machines).lasting(self.repeat)
 
-    def unrepeated(self, end_s: float, machines: int = 1) -> Series:
+    def unrepeated(self, end_s: float, machines: int = 1) -> Timeline:
         """Return the series over the length of the source. Raises InputError with the text."""
         try:
             return self.source.fractions(end_s, self.full or machines)
@@ -117,7 +117,7 @@ class CapacitySpec(Parameters, where=_CAPACITY):
                 raise
             raise InputError(self.text or _CAPACITY, problem) from None
 
-    def series(self, machines: int, end_s: float) -> Series:
+    def series(self, machines: int, end_s: float) -> Timeline:
         """Return the machines alive out of `machines`: floor(fraction x full); `end_s` as for `fractions`.
 
         Raises InputError.
@@ -134,7 +134,7 @@ class CapacitySpec(Parameters, where=_CAPACITY):
         source = self.text or fractions.source
         return fractions.of(tuple(values.tolist()), MACHINES, MACHINES, source)
 
-    def signal(self) -> Series | None:
+    def signal(self) -> Timeline | None:
         """Return the price or carbon signal of the power of this capacity, or None."""
         return self.source.signal() if isinstance(self.source, UnderBudget) else None
 
@@ -225,7 +225,7 @@ class Term(ABC):
     """A part of an envelope."""
 
     @abstractmethod
-    def watts(self, end_s: float, full_w: float | None) -> Series:
+    def watts(self, end_s: float, full_w: float | None) -> Timeline:
         """Return the power in W; one that varies at random ends at `end_s`. Raises InputError."""
 
     def on(self, clock: Clock | None) -> Term:
@@ -247,9 +247,9 @@ class Constant(Parameters, Term, where=_ENVELOPE):
 
     power_w: Watts
 
-    def watts(self, end_s: float, full_w: float | None) -> Series:
+    def watts(self, end_s: float, full_w: float | None) -> Timeline:
         """Return the constant power in W."""
-        return Series((0.0,), (self.power_w,), name=POWER_W, unit="W")
+        return Timeline((0.0,), (self.power_w,), name=POWER_W, unit="W")
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Metered(Parameters, Term, where=_ENVELOPE):
     base_w: Annotated[float, Between(-1e12, 1e12)] = 0.0
     repeat: bool = False
 
-    def watts(self, end_s: float, full_w: float | None) -> Series:
+    def watts(self, end_s: float, full_w: float | None) -> Timeline:
         """Return the column in W."""
         from batwatt.inputs.signal import largest_in
 
@@ -296,7 +296,7 @@ class Share(Term):
 
     capacity: CapacitySpec
 
-    def watts(self, end_s: float, full_w: float | None) -> Series:
+    def watts(self, end_s: float, full_w: float | None) -> Timeline:
         """Return the fractions x the power of the whole machine, in W."""
         fractions = self.capacity.fractions(end_s)
         if full_w is None:
@@ -323,12 +323,12 @@ class Buffer(Parameters, where=_ENVELOPE):
     window_s: Annotated[float, Between(0.0, ends="][", unit="s")] = DAY_S
     step_s: Annotated[float, Between(0.0, ends="][", unit="s")] = 900.0
 
-    def dispatch(self, supply: Series, end_s: float) -> Dispatch:
+    def dispatch(self, supply: Timeline, end_s: float) -> Dispatch:
         """Return the dispatch for a supply over [0, `end_s`[. Raises InputError."""
         supply = supply.upto(end_s)
         if self.demand_w is None:
             return smoothing(supply, self.window_s, self.battery, end_s, self.step_s)
-        demand = Series((0.0,), (self.demand_w,), name="demand_w")
+        demand = Timeline((0.0,), (self.demand_w,), name="demand_w")
         return greedy(supply, demand, self.battery, end_s, self.step_s)
 
 
@@ -346,7 +346,7 @@ class EnvelopeSpec:
     def __str__(self) -> str:
         return self.text
 
-    def series(self, end_s: float, full_w: float | None = None) -> Series:
+    def series(self, end_s: float, full_w: float | None = None) -> Timeline:
         """Return the power in W; `full_w` is that of the whole machine. Raises InputError.
 
         What varies at random, and a battery, ends at `end_s`.
@@ -355,7 +355,7 @@ class EnvelopeSpec:
             return self.supply(end_s, full_w)
         return replace(self.dispatch(end_s, full_w).envelope(POWER_W, self.text), loop=None, period_s=end_s)
 
-    def parts(self, end_s: float, full_w: float | None = None) -> list[Series]:
+    def parts(self, end_s: float, full_w: float | None = None) -> list[Timeline]:
         """Return the terms in W. Raises InputError."""
         with _errors_with_text(self.text):
             return [term.watts(end_s, full_w) for term in self._of_one_clock()]
@@ -368,7 +368,7 @@ class EnvelopeSpec:
         with _errors_with_text(self.text):
             return self.buffer.dispatch(supply, end_s)
 
-    def supply(self, end_s: float, full_w: float | None = None) -> Series:
+    def supply(self, end_s: float, full_w: float | None = None) -> Timeline:
         """Return the sum of the terms in W, without the battery; sums below 0 become 0. Raises InputError."""
         total = combined(self.parts(end_s, full_w), sum)
         negative = sum(value < 0.0 for value in total.values)
@@ -413,7 +413,7 @@ def _errors_with_text(text: str) -> Iterator[None]:
         raise InputError(text, problem) from None
 
 
-def _with_values(source: Series, values: np.ndarray) -> Series:
+def _with_values(source: Timeline, values: np.ndarray) -> Timeline:
     largest = float(np.abs(values).max())
     if not largest <= LARGEST:
         raise InputError(source.source, f"gives {largest:g} W, more than {LARGEST:g} W", "correct its keys")

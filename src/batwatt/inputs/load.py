@@ -26,8 +26,8 @@ from batwatt.inputs.platform_files import all_hosts
 from batwatt.inputs.series import SignalSpec, on_clock
 from batwatt.inputs.series_files import read_capacity, read_series
 from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machine_of
-from batwatt.model.series import Series, checked_capacity
 from batwatt.model.signal import Clock, Window
+from batwatt.model.timeline import Timeline, checked_capacity
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.protocol.events import TimedEvent
@@ -55,7 +55,7 @@ class Needs:
     power: bool = False
     machines: bool = False
     alike_hosts: bool = False
-    envelope: Path | EnvelopeSpec | Series | None = None
+    envelope: Path | EnvelopeSpec | Timeline | None = None
     capacity: Path | CapacitySpec | None = None
     long_s: float | None = None
     shared: bool = True
@@ -104,13 +104,13 @@ class RunInputs:
     described: Inputs
     platform: Platform
     workloads: tuple[Workload, ...]
-    envelope: Series | None
-    capacity: Series | None
+    envelope: Timeline | None
+    capacity: Timeline | None
     cores: int
     work_flops: float | None = None
     simulated: tuple[Workload, ...] = ()
-    carbon: Series | None = None
-    price: Series | None = None
+    carbon: Timeline | None = None
+    price: Timeline | None = None
     events: tuple[TimedEvent, ...] = ()
     clock: Clock | None = None
     """The clock with the date of 0 s; None if no input states it."""
@@ -118,7 +118,7 @@ class RunInputs:
     """Ends in s of the parts of the envelope and of the capacity that end, by their sources."""
 
     @property
-    def signals(self) -> dict[str, Series]:
+    def signals(self) -> dict[str, Timeline]:
         """The signals by the figures that use them."""
         signals = {"carbon_g": self.carbon, "cost": self.price}
         return {name: signal for name, signal in signals.items() if signal is not None}
@@ -263,10 +263,10 @@ def unshared(workload: Workload) -> Workload:
 
 
 def capacity_of(
-    capacity: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
-) -> Series:
+    capacity: Path | CapacitySpec | Timeline, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
+) -> Timeline:
     """Read or generate the machines alive out of `machines`. Raises InputError."""
-    if isinstance(capacity, Series):
+    if isinstance(capacity, Timeline):
         return checked_capacity(on_clock(capacity, clock), machines, "capacity")
     if isinstance(capacity, CapacitySpec):
         return capacity.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
@@ -274,13 +274,13 @@ def capacity_of(
 
 
 def envelope_of(
-    envelope: Path | EnvelopeSpec | Series,
+    envelope: Path | EnvelopeSpec | Timeline,
     platform: Platform,
     last_submission_s: float = 0.0,
     clock: Clock | None = None,
-) -> Series:
+) -> Timeline:
     """Read or generate the power cap in W. Raises InputError."""
-    if isinstance(envelope, Series):
+    if isinstance(envelope, Timeline):
         return on_clock(envelope, clock)
     if isinstance(envelope, EnvelopeSpec):
         return envelope.on(clock).series(
@@ -290,8 +290,8 @@ def envelope_of(
 
 
 def signal_of(
-    signal: SignalSpec | Series | None, last_submission_s: float, clock: Clock | None = None
-) -> Series | None:
+    signal: SignalSpec | Timeline | None, last_submission_s: float, clock: Clock | None = None
+) -> Timeline | None:
     """Read a carbon or price signal. Raises InputError if it ends before the last submission."""
     integral = signal.on(clock).read() if isinstance(signal, SignalSpec) else signal and on_clock(signal, clock)
     if integral is not None and not integral.until_s > last_submission_s:

@@ -12,14 +12,14 @@ from typing import Literal
 from batwatt.checks import Parameters, finite
 from batwatt.errors import InputError, remark
 from batwatt.inputs.spec import FILE_KEYS, ParsedSpec, SignalFile, keys_of
-from batwatt.model.series import DateSource, Series
 from batwatt.model.signal import Clock, date_text, parse_date_s
+from batwatt.model.timeline import DateSource, Timeline
 from batwatt.units import DAY_S, HOUR_S, REPORTED_S
 
 _log = logging.getLogger(__name__)
 
 
-def read_on_clock(file: SignalFile) -> Series:
+def read_on_clock(file: SignalFile) -> Timeline:
     """Read the signal of a file from 0 s of the run on, by `file.run_clock`, if both have dates.
 
     `from` sets the date of 0 s for any clock, with a line in the log. A repeated signal extends before its first row,
@@ -40,7 +40,7 @@ def read_on_clock(file: SignalFile) -> Series:
     return read_signal(replace(plain, begin=clock.date)) if parse_date_s(signal.begin) <= clock.date_s else moved
 
 
-def on_clock(series: Series, clock: Clock | None) -> Series:
+def on_clock(series: Timeline, clock: Clock | None) -> Timeline:
     """Return a series from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
     if clock is None or not series.begin or series.begin == clock.date:
         return series
@@ -50,7 +50,7 @@ def on_clock(series: Series, clock: Clock | None) -> Series:
     return replace(series.since(offset_s) if offset_s else series, begin=clock.date, date_source="")
 
 
-def _moved(signal: Series, clock: Clock, date_source: DateSource, repeats: bool, source: object) -> Series:
+def _moved(signal: Timeline, clock: Clock, date_source: DateSource, repeats: bool, source: object) -> Timeline:
     """Move a signal with a date to 0 s of a run. Raises InputError."""
     offset_s = _offset_s(signal.begin, (0.0, signal.end_s), clock, date_source, repeats, source)
     return replace(signal.turned(offset_s) if repeats else signal.since(offset_s), begin=clock.date)
@@ -103,7 +103,7 @@ def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None
         remark(_log, "%s", f"{source}: {rows}, {problem}")
 
 
-def common_date(series: Iterable[SignalFile | Series]) -> tuple[float, str] | None:
+def common_date(series: Iterable[SignalFile | Timeline]) -> tuple[float, str] | None:
     """Return the date of 0 s of series by date, and its source: the first `from`, else the latest first row."""
     dates: list[tuple[float, str]] = []
     for one in series:
@@ -120,7 +120,7 @@ def common_date(series: Iterable[SignalFile | Series]) -> tuple[float, str] | No
     return max(dates, key=lambda date: date[0], default=None)
 
 
-def read_integral(file: SignalFile, until: float | str | None = None) -> Series:
+def read_integral(file: SignalFile, until: float | str | None = None) -> Timeline:
     """Read the signal of a file from its `begin` until a date or a number of s later; all of it if it ends earlier.
 
     `days` and `end` of the file precede `until`. Gaps beyond the end do not matter. Raises InputError.
@@ -145,7 +145,7 @@ def _days(until_s: float) -> float:
     return days if days * DAY_S >= whole_s else math.nextafter(days, math.inf)
 
 
-def offset_s(option: str, text: str, integral: Series, file: SignalFile) -> float:
+def offset_s(option: str, text: str, integral: Timeline, file: SignalFile) -> float:
     """Parse an option, a number of s or a date, to s from the signal's first row. Raises InputError."""
     from batwatt.inputs.signal import moment
 
@@ -183,7 +183,7 @@ class SignalSpec(Parameters, where="signal"):
         """Return the file of the signal."""
         return (self.file,)
 
-    def read(self) -> Series:
+    def read(self) -> Timeline:
         """Read the signal. Raises InputError."""
         date_source: DateSource = (
             "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
@@ -209,9 +209,9 @@ def parse_signal(kind: SignalKind | None, text: str | Path, base: Path | None = 
     return spec.build(SignalSpec, _KEYS, file=spec.signal_file(kind or "any"), text=str(text))
 
 
-def covering(kind: SignalKind, signal: str | Series, clock: Clock) -> Series:
+def covering(kind: SignalKind, signal: str | Timeline, clock: Clock) -> Timeline:
     """Return a signal on a clock. Raises InputError if hours from `first_s` to `end_s` of the clock are missing."""
-    plain = signal if isinstance(signal, Series) else parse_signal(kind, signal).read()
+    plain = signal if isinstance(signal, Timeline) else parse_signal(kind, signal).read()
     if not plain.begin:
         raise InputError(plain.source, "has no dates, and the jobs have", "give it dates, as in 2024-07-01T13:00Z")
     first_s = 0.0 if plain.date_source == "from" else parse_date_s(plain.begin) - clock.date_s
@@ -225,6 +225,6 @@ def covering(kind: SignalKind, signal: str | Series, clock: Clock) -> Series:
     if lacking:
         problem = f"has no values for hours of the account: {', '.join(lacking)}"
         raise InputError(plain.source, problem, "give a longer file, from=, repeat=yes, or --since and --until")
-    if isinstance(signal, Series):
+    if isinstance(signal, Timeline):
         return on_clock(signal, clock)
     return parse_signal(kind, signal).on(clock).read()

@@ -11,7 +11,7 @@ from pathlib import Path
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.files import SMALL, read_text
-from batwatt.model.series import LARGEST, MACHINES, Series, checked_capacity
+from batwatt.model.timeline import LARGEST, MACHINES, Timeline, checked_capacity
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
@@ -22,7 +22,7 @@ SHORTEST_S = 1e-3
 """Least distance in s of two rows: a shorter step is lost in the microseconds of Batsim's times."""
 
 
-def read_series(path: Path | str, column: str = "power_w") -> Series:
+def read_series(path: Path | str, column: str = "power_w") -> Timeline:
     """Read the step function in column `column` of a CSV file with a column `time_s`; ignore other columns.
 
     Times must increase by a millisecond or more, values be >= 0, and neither be larger than `LARGEST`. A cache by path
@@ -46,11 +46,11 @@ def without_comments(text: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _small(text: str, path: Path | str, column: str) -> Series:
+def _small(text: str, path: Path | str, column: str) -> Timeline:
     return _series_in(text, path, column)
 
 
-def _series_in(text: str, path: Path | str, column: str) -> Series:
+def _series_in(text: str, path: Path | str, column: str) -> Timeline:
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     wanted = f"the first line must name the columns, as in '{TIME},{column}'"
     times: list[float] = []
@@ -86,7 +86,7 @@ def _series_in(text: str, path: Path | str, column: str) -> Series:
     if times[0] >= SINCE_1970_S:
         problem = f"its times begin at {times[0]:.15g} s, {times[0] / YEAR_S:.0f} years after 0 s"
         raise InputError(path, problem, f"are they dates? then write power:{path} or trace:{path}, which read dates")
-    return Series(
+    return Timeline(
         tuple(times), tuple(values), column, str(path), {"power_w": "W", "machines": "machines"}.get(column, "")
     )
 
@@ -117,7 +117,7 @@ def _cell(row: list[str], index: int, name: str, place: str) -> float:
 _HINT = f"begin with the number of machines at 0 s, then 'time count' lines; or write CSV with '{TIME},{MACHINES}'"
 
 
-def read_capacity(path: Path | str, slots: int | None) -> Series:
+def read_capacity(path: Path | str, slots: int | None) -> Timeline:
     """Read the machines alive over time, whole numbers in [0, `slots`] (None: no upper bound), in one of two formats.
 
     By the first line, the file is CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
@@ -132,13 +132,13 @@ def read_capacity(path: Path | str, slots: int | None) -> Series:
     return checked_capacity(series, slots, path)
 
 
-def to_csv(series: Series) -> str:
+def to_csv(series: Timeline) -> str:
     """Return the series as CSV with the header `time_s,<name>`, which `read_capacity` reads."""
     rows = (f"{number_text(t)},{number_text(v)}\n" for t, v in zip(series.times_s, series.values, strict=True))
     return f"{TIME},{series.name}\n" + "".join(rows)
 
 
-def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> Series:
+def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> Timeline:
     number, words = lines[0]
     if len(words) != 1:
         raise InputError(f"{path}: line {number}", f"has {len(words)} fields, the first line has 1", _HINT)
@@ -154,4 +154,4 @@ def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> S
             raise InputError(place, problem, "sort the lines by time; the first line holds at 0 s")
         times.append(time_s)
         values.append(value)
-    return Series(tuple(times), tuple(values), name=MACHINES, source=str(path), unit=MACHINES)
+    return Timeline(tuple(times), tuple(values), name=MACHINES, source=str(path), unit=MACHINES)

@@ -16,7 +16,6 @@ from batwatt.errors import InputError, UnknownNameError, collect
 from batwatt.inputs.spec import Gaps, SignalFile
 from batwatt.inputs.stamps import ends_of, lengths_of, looks_like_date, moment, time_column_of, times_of, whole_dates
 from batwatt.inputs.table import read_table
-from batwatt.model.series import FRACTION, LARGEST, MACHINES, MAX_ROWS, Series
 from batwatt.model.signal import (
     EXAMPLES,
     POWER_W,
@@ -29,6 +28,7 @@ from batwatt.model.signal import (
     unit_in,
     unknown_unit,
 )
+from batwatt.model.timeline import FRACTION, LARGEST, MACHINES, MAX_ROWS, Timeline
 from batwatt.units import DAY_S, HOUR_S
 
 MAX_GAP_S = 6 * HOUR_S
@@ -217,7 +217,7 @@ _MISSING = {"", "na", "nan", "null", "none", "n/a", "n/e", "-"}
 _log = logging.getLogger(__name__)
 
 
-def read_signal(file: SignalFile) -> Series:
+def read_signal(file: SignalFile) -> Timeline:
     """Read the signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.wanted` or `file.unit` is not None.
 
     All dates become UTC. Rows are sorted by time; of two rows of one time the later with a value counts. The duration
@@ -236,7 +236,7 @@ def read_signal(file: SignalFile) -> Series:
 
 
 @lru_cache(maxsize=16)
-def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Series, str]:
+def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Timeline, str]:
     columns, name, unit, notes = _columns(file)
     times, values = columns.times_s, columns.values
     # rows of one time with a value come last, in the order of the file
@@ -612,7 +612,7 @@ def _part(rows: SignalRows, file: SignalFile) -> tuple[float, float]:
     return begin, end
 
 
-def _cut(rows: SignalRows, begin: float, end: float, name: str, unit: str, file: SignalFile) -> Series:
+def _cut(rows: SignalRows, begin: float, end: float, name: str, unit: str, file: SignalFile) -> Timeline:
     """Return the rows of [begin, end[, with times from 0 s, from which on the first value holds."""
     first = max(int(np.searchsorted(rows.times_s, begin, side="right")) - 1, 0)
     until = int(np.searchsorted(rows.times_s, end, side="left"))
@@ -625,5 +625,5 @@ def _cut(rows: SignalRows, begin: float, end: float, name: str, unit: str, file:
         raise InputError(file.path, problem, "correct it")
     date = rows.text_of(begin) if rows.dated else ""
     length_s = end - begin
-    series = Series(tuple(times.tolist()), values, name.strip(), str(file.path), unit, date, "", None, length_s)
+    series = Timeline(tuple(times.tolist()), values, name.strip(), str(file.path), unit, date, "", None, length_s)
     return series if file.period_s is None else series.averaged(file.period_s)

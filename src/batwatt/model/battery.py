@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.model.series import MAX_STEPS, Series
+from batwatt.model.timeline import MAX_STEPS, Timeline
 from batwatt.units import HOUR_S
 
 STATE_OF_CHARGE = "state_of_charge"
@@ -106,19 +106,19 @@ class Dispatch:
     energy_j: _Floats
     loss_j: _Floats
 
-    def envelope(self, name: str = "power_w", source: str = "<memory>") -> Series:
+    def envelope(self, name: str = "power_w", source: str = "<memory>") -> Timeline:
         """Return the power in W that the data centre may draw over time; equal steps in one row."""
         rows = np.flatnonzero(np.append(True, np.diff(self.envelope_w) != 0.0))
         times, values = self.edges_s[rows].tolist(), self.envelope_w[rows].tolist()
-        return Series(tuple(times), tuple(values), name=name, source=source)
+        return Timeline(tuple(times), tuple(values), name=name, source=source)
 
-    def state_of_charge(self, source: str = "<memory>") -> Series:
+    def state_of_charge(self, source: str = "<memory>") -> Timeline:
         """Return the share of the capacity stored at the begin of each step, and at the end of the last one."""
         shares = self.energy_j / self.battery.capacity_j
-        return Series(tuple(self.edges_s.tolist()), tuple(shares.tolist()), name=STATE_OF_CHARGE, source=source)
+        return Timeline(tuple(self.edges_s.tolist()), tuple(shares.tolist()), name=STATE_OF_CHARGE, source=source)
 
 
-def greedy(supply: Series, demand: Series, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
+def greedy(supply: Timeline, demand: Timeline, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
     """Charge with the supply above the demand, discharge where it is below, over [0, `end_s`[; both in W.
 
     Power that the battery does not take stays in the envelope, which is then above the demand. Raises InputError.
@@ -127,7 +127,9 @@ def greedy(supply: Series, demand: Series, battery: Battery, end_s: float, step_
     return _dispatched(battery, edges, supply.values_at(edges[:-1]), demand.values_at(edges[:-1]))
 
 
-def smoothing(supply: Series, window_s: float, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
+def smoothing(
+    supply: Timeline, window_s: float, battery: Battery, end_s: float, step_s: float | None = None
+) -> Dispatch:
     """Smooth a supply in W to its mean over the last `window_s`, as far as the battery allows, over [0, `end_s`[.
 
     The target of each step is the mean up to its end, at first since 0 s: no forecast is needed. Raises
@@ -157,7 +159,7 @@ def _dispatched(battery: Battery, edges: _Floats, supply_w: _Floats, target_w: _
     return Dispatch(battery, edges, supply_w, envelope_w, power, np.array(energy), loss)
 
 
-def _edges(series: Sequence[Series], end_s: float, step_s: float | None) -> _Floats:
+def _edges(series: Sequence[Timeline], end_s: float, step_s: float | None) -> _Floats:
     """Return the times at which a series changes, and multiples of `step_s`, from 0 to `end_s`. Raises InputError."""
     count = 0.0 if step_s is None else end_s / step_s
     if not (0.0 < end_s < math.inf and count <= MAX_STEPS):

@@ -15,7 +15,7 @@ from batwatt.errors import InputError
 from batwatt.units import REFERENCE_SPEED, number_text, speed_flops, speed_text
 
 if TYPE_CHECKING:
-    from batwatt.model.series import Series
+    from batwatt.model.timeline import Timeline
 
 MACHINE = "machine"
 """Name of the host property with the machine of a core."""
@@ -379,10 +379,10 @@ class MachinePower:
             raise InputError(platform.source, problem, "machines that save nothing when off cannot follow a power")
         return site
 
-    def fed_by(self, envelope: Series) -> Series:
+    def fed_by(self, envelope: Timeline) -> Timeline:
         """Return the number of machines that an envelope in W feeds, as a series."""
         # imported here, as numpy loads slowly
-        from batwatt.model.series import MACHINES
+        from batwatt.model.timeline import MACHINES
 
         each, least = self.full_w - self.off_w, self.machines * self.off_w
         values = []
@@ -391,7 +391,7 @@ class MachinePower:
             values.append(float(min(self.machines, max(0, count))))
         return envelope.of(tuple(values), MACHINES, MACHINES, f"{envelope.source}, {self}")
 
-    def drawn_by(self, capacity: Series) -> Series:
+    def drawn_by(self, capacity: Timeline) -> Timeline:
         """Return the power in W that a capacity in machines may draw, as a series."""
         values = tuple(n * self.full_w + (self.machines - n) * self.off_w for n in capacity.values)
         return capacity.of(values, "power_w", "W", f"{capacity.source}, {self}")

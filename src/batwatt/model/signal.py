@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.model.series import FRACTION, MACHINES
+from batwatt.model.timeline import FRACTION, MACHINES
 from batwatt.units import LAG_S, LATEST_S
 
 

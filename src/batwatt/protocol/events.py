@@ -11,7 +11,7 @@ from typing import Any
 from batwatt.checks import load_json, object_in, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.hostset import from_text
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.protocol.numbers import batsim_float, json_number, wire_floats
 from batwatt.units import LATEST_S
 
@@ -52,7 +52,7 @@ def parse_events(
     return tuple(sorted(events, key=lambda event: (event.time_s, _RANK[event.kind])))
 
 
-def envelope_events(series: Series) -> Iterator[str]:
+def envelope_events(series: Timeline) -> Iterator[str]:
     """Yield the lines of an events file that report an envelope in W to a scheduler, as events unknown to Batsim.
 
     The first is at 0 s with the value at 0 s, also if the envelope begins earlier or later.
@@ -66,7 +66,7 @@ def envelope_events(series: Series) -> Iterator[str]:
         yield json.dumps({"timestamp": timestamp, "type": EVENT_TYPE, EVENT_VALUE: float(power_w)})
 
 
-def reported_envelope(events: Iterable[TimedEvent], where: object) -> Series | None:
+def reported_envelope(events: Iterable[TimedEvent], where: object) -> Timeline | None:
     """Return the envelope that events report; None if no event has a power. Raises InputError."""
     rows: dict[float, float] = {}
     for event in events:
@@ -77,7 +77,7 @@ def reported_envelope(events: Iterable[TimedEvent], where: object) -> Series | N
             problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
             raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
         rows[event.time_s] = float(value)
-    return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
+    return Timeline(tuple(rows), tuple(rows.values()), "power_w") if rows else None
 
 
 def batsim5_events(events: Iterable[TimedEvent]) -> Iterator[str]:

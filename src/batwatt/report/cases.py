@@ -10,7 +10,7 @@ from functools import cached_property
 import pandas as pd
 
 from batwatt.model.platform import MachinePower
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.report.means import Difference, mean_of
 from batwatt.results.compared import COMPARED, CaseFacts, known_mean, sample_of
 from batwatt.results.figures import Figure, figures_of
@@ -54,7 +54,7 @@ class ComparedCases:
     looks: Mapping[str, Look] = field(default_factory=dict)
     jobs: pd.DataFrame | None = None
     traces: Mapping[str, PowerTrace] = field(default_factory=dict)
-    envelope: Series | None = None
+    envelope: Timeline | None = None
     where: str = ""
     machines: MachinePower | None = None
     rejections: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

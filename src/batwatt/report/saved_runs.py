@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.model.series import Series
 from batwatt.model.signal import parse_date_s
+from batwatt.model.timeline import Timeline
 from batwatt.results import run_files
 from batwatt.results.run_files import check_files, file_of, metadata_of
 
@@ -18,7 +18,7 @@ def begin_of(prefix: Path) -> float | None:
     return None if begin is None else parse_date_s(begin, f"{file_of(prefix, 'metadata', '.json')}: begin")
 
 
-def envelope_of(prefix: Path) -> Series | None:
+def envelope_of(prefix: Path) -> Timeline | None:
     """Return the envelope in W of a saved run until its end, of `PREFIX_power.csv`; None for a run without one."""
     check_files(prefix)
     rows = run_files.table(prefix, "power")
@@ -26,4 +26,4 @@ def envelope_of(prefix: Path) -> Series | None:
     if rows.empty:
         return None
     changes = np.append(True, np.diff(rows["cap_w"].to_numpy()) != 0.0)[: len(rows)]
-    return Series(tuple(rows["time_s"][changes].tolist()), tuple(rows["cap_w"][changes].tolist()), "power_w")
+    return Timeline(tuple(rows["time_s"][changes].tolist()), tuple(rows["cap_w"][changes].tolist()), "power_w")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Array, Steps
 from batwatt.model.workload import ATTEMPT, Composed, JobSpec, Workload
 from batwatt.protocol.job_fields import CPUS, reported_model
@@ -82,10 +82,10 @@ class RunCarbon:
 
 def account(
     prefix: Path | str,
-    integral: Series,
+    integral: Timeline,
     workload: Workload | None = None,
     *,
-    price: Series | None = None,
+    price: Timeline | None = None,
 ) -> RunCarbon:
     """Return the carbon of the run under `prefix` (its jobs.csv, and consumed_energy.csv if there is one).
 
@@ -183,7 +183,7 @@ def _segmented(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(segment=apart.groupby(rows["job"]).cumsum().astype(int))
 
 
-def _idle(prefix: Path | str, draws: Sequence[Draw], integrals: Sequence[Series]) -> tuple[float, ...]:
+def _idle(prefix: Path | str, draws: Sequence[Draw], integrals: Sequence[Timeline]) -> tuple[float, ...]:
     """Return the energy of all hosts beyond that of jobs in J, and its emissions or cost; zeros without a file."""
     nothing = (0.0,) * (1 + len(integrals))
     if not file_of(prefix, "consumed_energy").exists():

@@ -16,14 +16,14 @@ from matplotlib.ticker import MaxNLocator
 
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results import style
+from batwatt.results.host_timeline import STATES, DrawnRun, HostTimeline, StateSegment, read_timeline
 from batwatt.results.plots import draw_power
 from batwatt.results.power import PowerTrace, power_series
 from batwatt.results.power_bins import bin_edges
 from batwatt.results.run_files import file_of
 from batwatt.results.style import Picture
-from batwatt.results.timeline import STATES, DrawnRun, StateSegment, Timeline, read_timeline
 
 GANTT_WIDTH_IN = 10.0
 POWER_IN = 1.5
@@ -43,7 +43,7 @@ _KILLED = Line2D(
 )
 
 
-def plot_gantt(prefix: Path | str, platform: Platform, envelope: Series | None, path: Path | str) -> Path:
+def plot_gantt(prefix: Path | str, platform: Platform, envelope: Timeline | None, path: Path | str) -> Path:
     """Draw the run whose Batsim files are under `prefix`; return the path, which ends in `.png`, `.svg` or `.pdf`.
 
     The panel of the power and of the envelope in W needs `PREFIX_consumed_energy.csv`. Raises InputError.
@@ -51,7 +51,7 @@ def plot_gantt(prefix: Path | str, platform: Platform, envelope: Series | None, 
     return style.draw(path, lambda: run_figure(prefix, platform, envelope, Path(prefix).name))
 
 
-def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, title: str) -> Picture:
+def run_figure(prefix: Path | str, platform: Platform, envelope: Timeline | None, title: str) -> Picture:
     """Return the figure of the run whose Batsim files are under `prefix`. Raises InputError."""
     timeline = read_timeline(prefix, platform)
     if not timeline.runs or not timeline.end_s > 0.0:
@@ -62,7 +62,7 @@ def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, 
 
 
 def gantt_figure(
-    timeline: Timeline, platform: Platform, power: PowerTrace | None, envelope: Series | None, title: str
+    timeline: HostTimeline, platform: Platform, power: PowerTrace | None, envelope: Timeline | None, title: str
 ) -> Picture:
     """Return a figure of the servers above the power, on one axis of time."""
     servers_in = min(MOST_IN, max(LEAST_IN, ROW_IN * len(platform)))
@@ -102,7 +102,7 @@ def _colours(count: int) -> list[str]:
 
 
 def _servers(
-    axes: Axes, timeline: Timeline, platform: Platform, ranks: list[dict[int, int]], colours: list[str]
+    axes: Axes, timeline: HostTimeline, platform: Platform, ranks: list[dict[int, int]], colours: list[str]
 ) -> None:
     """Draw states as rows of colour, and runs of jobs as boxes around them; server 0 is at the top."""
     count = len(platform)
@@ -159,7 +159,7 @@ def _mark_killed(axes: Axes, runs: Sequence[DrawnRun], count: int) -> None:
     )  # fmt: skip
 
 
-def _legend(colours: list[str], timeline: Timeline) -> list[Any]:
+def _legend(colours: list[str], timeline: HostTimeline) -> list[Any]:
     """Return the legend of colours and shades; of many p-states the fastest, the middle one and the slowest."""
     named = range(len(colours)) if len(colours) <= 7 else sorted({0, len(colours) // 2, len(colours) - 1})
     note = {0: " (fastest)", len(colours) - 1: " (slowest)"} if len(colours) > 1 else {}

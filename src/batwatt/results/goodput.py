@@ -38,8 +38,8 @@ import math
 
 import numpy as np
 
-from batwatt.model.series import Series
 from batwatt.model.signal import Window
+from batwatt.model.timeline import Timeline
 from batwatt.results.parts import Floats, Mask
 from batwatt.results.run_table import RunTable
 from batwatt.results.slowdowns import mean_wait_s
@@ -47,7 +47,9 @@ from batwatt.results.yields import yield_figures
 from batwatt.units import LAG_S
 
 
-def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:
+def goodput_figures(
+    run_table: RunTable, capacity: Timeline, cores: int, long_s: float
+) -> dict[str, float | int | None]:
     """Return the figures of a run under a capacity, by the names of `figures.METRICS`; None for an undefined figure.
 
     `capacity` is the number of machines alive, `cores` the cores of one; a job is long if its length is > `long_s` s.
@@ -87,7 +89,7 @@ def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: f
     }
 
 
-def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
+def capacity_core_s(capacity: Timeline, cores: int, window: Window) -> float:
     """Return the core seconds of the machines alive in the window: cores x the integral of the capacity."""
     capacity = capacity.upto(window.end_s)
     times = np.asarray(capacity.times_s)

@@ -12,7 +12,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 from batwatt.protocol.job_fields import parse_power
 from batwatt.results.figures import Values
@@ -56,7 +56,7 @@ def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> Po
     return PowerTrace(edges[:-1], np.round(power_w[:-1], 6), float(edges[-1]))
 
 
-def job_power_figures(data: RunData, workload: Workload, platform: Platform, envelope: Series) -> Values:
+def job_power_figures(data: RunData, workload: Workload, platform: Platform, envelope: Timeline) -> Values:
     """Return `JOB_POWER` and the makespan of a run under an envelope in W. Raises InputError as `job_power_trace`."""
     trace = job_power_trace(data, workload, platform)
     pieces = compare(trace, envelope)

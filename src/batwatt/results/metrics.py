@@ -16,8 +16,8 @@ import numpy as np
 from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.files import read_text, write_json
-from batwatt.model.series import Series
 from batwatt.model.signal import Window
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import flops_of
 from batwatt.model.workload import LONG_S, Workload
 from batwatt.results.figures import METRICS, Values, rounded
@@ -37,14 +37,14 @@ LATENESS_S = 1.0
 def measured(
     run: Path | str | RunData,
     workload: Workload,
-    envelope: Series | None,
+    envelope: Timeline | None,
     reference_flops: float,
     *,
-    capacity: Series | None = None,
+    capacity: Timeline | None = None,
     cores: int = 1,
     window: Window | None = None,
     long_s: float = LONG_S,
-    signals: Mapping[str, Series] = MappingProxyType({}),
+    signals: Mapping[str, Timeline] = MappingProxyType({}),
 ) -> tuple[Values, RunTable | None]:
     """Return the figures of a run, or of files under a prefix, and the table of its rows if it had a capacity.
 
@@ -139,7 +139,7 @@ def _work_fraction(
 
 
 def _energy(
-    data: RunData, envelope: Series | None, end_s: float, signals: Mapping[str, Series]
+    data: RunData, envelope: Timeline | None, end_s: float, signals: Mapping[str, Timeline]
 ) -> dict[str, float | int | None]:
     """Return the figures of the power over [0, end_s]."""
     trace = power_series(data, end_s)

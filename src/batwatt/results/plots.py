@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results import style
 from batwatt.results.power import CappedTrace, Floats, PowerTrace, compare
 from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
@@ -15,7 +15,7 @@ from batwatt.results.style import KW, Picture
 HEIGHT_IN = 2.4
 
 
-def power_figure(label: str, trace: PowerTrace, envelope: Series | None) -> Picture:
+def power_figure(label: str, trace: PowerTrace, envelope: Timeline | None) -> Picture:
     """Return the power of a run, until its end."""
     figure, grid = style.panels_of(style.WIDTH_IN, HEIGHT_IN, 1, 1, margins_in=(0.55, 0.45), left=0.075, right=0.985)
     axes: Axes = grid[0, 0]
@@ -30,7 +30,7 @@ def power_figure(label: str, trace: PowerTrace, envelope: Series | None) -> Pict
 
 
 def draw_power(
-    axes: Axes, trace: PowerTrace, envelope: Series | None, edges_s: Floats, unit_s: float = style.HOUR_S
+    axes: Axes, trace: PowerTrace, envelope: Timeline | None, edges_s: Floats, unit_s: float = style.HOUR_S
 ) -> None:
     """Draw the power of a run in kW and its envelope, in the intervals between edges, on an axis of time from 0 on.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results.run_files import FILES, RERUN, RunData, file_of, write_columns
 from batwatt.units import J_PER_KWH, REPORTED_S
 
@@ -183,7 +183,7 @@ def _edges(times: Floats) -> NDArray[np.intp]:
     return np.array(bounds, dtype=np.intp)
 
 
-def compare(trace: PowerTrace, envelope: Series) -> CappedTrace:
+def compare(trace: PowerTrace, envelope: Timeline) -> CappedTrace:
     """Compare a trace with the steps of an envelope in W, over the length of the trace.
 
     A piece is over the cap if it lasts `SHORTEST_S` or more and exceeds the cap by more than `EXCESS_W` and the error
@@ -210,7 +210,7 @@ def compare(trace: PowerTrace, envelope: Series) -> CappedTrace:
     return CappedTrace(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
 
 
-def weighted(trace: PowerTrace, signal: Series) -> float | None:
+def weighted(trace: PowerTrace, signal: Timeline) -> float | None:
     """Return the integral of power x signal, in g or money; None, with a warning, if the signal ends before the run."""
     if not trace.end_s <= signal.until_s + REPORTED_S:
         text = "%s: ends at %.15g s, the run at %.15g s: its figures stay empty; FILE,repeat=yes or loop=0 repeats it"
@@ -220,8 +220,8 @@ def weighted(trace: PowerTrace, signal: Series) -> float | None:
     return float(trace.power_w @ np.diff(signal.integral(edges))) / J_PER_KWH
 
 
-def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> tuple[Floats, Indices, int]:
-    """Return the begins in s of steps of `Series.steps(0, end_s)`, their numbers from 0, and the number of all steps.
+def step_bounds(series: Timeline, end_s: float, times_s: Floats | None = None) -> tuple[Floats, Indices, int]:
+    """Return the begins in s of steps of `Timeline.steps(0, end_s)`, their numbers from 0, and the number of all steps.
 
     After the last row of the series, where up to `MOST_STEPS` steps may follow, the result has only the first step,
     the steps that hold one of `times_s` or `end_s`, and their neighbours. Raises InputError for more steps.
@@ -248,14 +248,14 @@ def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> 
     return np.append(rows, last + beyond * step), numbers, len(rows) + int(final - first) + 1
 
 
-def write_power(prefix: Path | str, trace: PowerTrace, envelope: Series | None = None) -> Path:
+def write_power(prefix: Path | str, trace: PowerTrace, envelope: Timeline | None = None) -> Path:
     """Write the `power_columns` to `PREFIX_power.csv`; return its path. Raises InputError if it cannot be written."""
     path = file_of(prefix, "power")
     write_columns(path, FILES["power"], dict(power_columns(trace, envelope)))
     return path
 
 
-def power_columns(trace: PowerTrace, envelope: Series | None = None) -> dict[str, Floats]:
+def power_columns(trace: PowerTrace, envelope: Timeline | None = None) -> dict[str, Floats]:
     """Return the columns of `PREFIX_power.csv`: a row at each change of the power or the cap, and one at the end.
 
     Without an envelope the cap is NaN.

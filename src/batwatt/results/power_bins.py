@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results.power import CappedTrace, Floats, PowerTrace, compare
 
 MOST = 2000
@@ -31,7 +31,7 @@ class PowerBins:
     unused_w: Floats
 
 
-def bin_edges(traces: Collection[PowerTrace], envelope: Series | None, most: int = MOST) -> Floats:
+def bin_edges(traces: Collection[PowerTrace], envelope: Timeline | None, most: int = MOST) -> Floats:
     """Return edges in s for several traces: all changes of a power or of the envelope, or `most` equal intervals."""
     end_s = max((trace.end_s for trace in traces), default=0.0)
     changes = [np.array([0.0, end_s])]
@@ -43,7 +43,7 @@ def bin_edges(traces: Collection[PowerTrace], envelope: Series | None, most: int
     return exact if len(exact) <= most + 1 else np.linspace(0.0, end_s, most + 1)
 
 
-def power_bins(trace: PowerTrace, envelope: Series | None, edges_s: Floats) -> PowerBins:
+def power_bins(trace: PowerTrace, envelope: Timeline | None, edges_s: Floats) -> PowerBins:
     """Return a trace in the intervals between edges from 0 s on; the last interval ends with the trace.
 
     Without an envelope all power is above the cap of 0 W.
@@ -73,12 +73,12 @@ def power_bins(trace: PowerTrace, envelope: Series | None, edges_s: Floats) -> P
     )
 
 
-def envelope_bins(envelope: Series, edges_s: Floats) -> PowerBins:
+def envelope_bins(envelope: Timeline, edges_s: Floats) -> PowerBins:
     """Return the envelope as a power, between edges from 0 s on."""
     steps = list(envelope.steps(0.0, float(edges_s[-1])))
     times, values = (np.array([step[part] for step in steps]) for part in (0, 2))
     return power_bins(PowerTrace(times, values, float(edges_s[-1])), envelope, edges_s)
 
 
-def _pieces(trace: PowerTrace, envelope: Series | None) -> CappedTrace:
-    return compare(trace, Series((0.0,), (0.0,)) if envelope is None else envelope)
+def _pieces(trace: PowerTrace, envelope: Timeline | None) -> CappedTrace:
+    return compare(trace, Timeline((0.0,), (0.0,)) if envelope is None else envelope)

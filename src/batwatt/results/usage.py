@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.units import HOUR_S, J_PER_KWH
 
 BY = ("user", "account", "partition", "month")
@@ -24,7 +24,7 @@ DECIMALS = 3
 """Decimals of node hours, kWh, kg and money."""
 
 
-def usage(rows: pd.DataFrame, by: Sequence[str], signals: Mapping[str, Series], pue: float) -> pd.DataFrame:
+def usage(rows: pd.DataFrame, by: Sequence[str], signals: Mapping[str, Timeline], pue: float) -> pd.DataFrame:
     """Return the account of pieces of jobs and of idle nodes: `part`, the columns `by`, and figures.
 
     Args:

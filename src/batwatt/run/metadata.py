@@ -17,8 +17,8 @@ from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.platform_files import HostChoice
 from batwatt.inputs.series import SignalSpec
 from batwatt.model.platform import MachineSpec, Platform
-from batwatt.model.series import Series
 from batwatt.model.signal import Clock
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 from batwatt.results.run_files import digests_of, file_of
 from batwatt.run.spec import RunSpec
@@ -54,7 +54,7 @@ def write_metadata(
         # a foreign scheduler may have another meaning for the option
         if isinstance(option, str | Path) and option != EVENTS and is_file(option):
             inputs[name] = Path(option)
-        elif isinstance(option, Series):
+        elif isinstance(option, Timeline):
             inputs[name] = option
     if isinstance(described.envelope, EnvelopeSpec):
         inputs |= {f"envelope {path.name}": path for path in described.envelope.files()}
@@ -106,16 +106,16 @@ def _option(value: Any) -> Any:
 
 
 def _named(source: Any) -> str:
-    return source.source if isinstance(source, Series | Workload | Platform) else str(source)
+    return source.source if isinstance(source, Timeline | Workload | Platform) else str(source)
 
 
-def _input(source: Path | Platform | Workload | Series) -> dict[str, str]:
+def _input(source: Path | Platform | Workload | Timeline) -> dict[str, str]:
     """Return the digest of an input: a file, or an object that was built of one or in this process."""
     if isinstance(source, Path):
         return {"path": str(source), "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
     if isinstance(source, Workload):
         content = repr([(job.id, job.raw) for job in source.jobs] + [dict(source.raw_profiles)])
-    elif isinstance(source, Series):
+    elif isinstance(source, Timeline):
         content = repr((source.times_s, source.values, source.loop, source.period_s))
     else:
         content = repr(source.hosts)

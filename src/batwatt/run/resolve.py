@@ -18,7 +18,7 @@ from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.platform_files import platform_of
 from batwatt.model.platform import MachinePower, Platform
-from batwatt.model.series import Series, least_of
+from batwatt.model.timeline import Timeline, least_of
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import ESTIMATE, LENGTH, JobSpec
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
@@ -74,7 +74,7 @@ def check_options(spec: RunSpec) -> None:
     if follows:
         # of watts and machines the run makes one of the other
         limited = inputs.envelope is not None or inputs.capacity is not None
-        usual: dict[str, Any] = {name: Series((0.0,), (1.0,), unit) for name, unit in LIMITS.items() if limited}
+        usual: dict[str, Any] = {name: Timeline((0.0,), (1.0,), unit) for name, unit in LIMITS.items() if limited}
         signal = inputs.carbon or inputs.price
         usual |= {"signal": signal} if signal else {}
         usual |= spec.scheduler_options(platform_of(inputs.platform, inputs.hosts))
@@ -98,7 +98,7 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
             problem = f"{str(option)!r} is another one than --capacity {str(inputs.capacity)!r}"
             raise InputError("option 'capacity'", problem, "give one of them")
     of_power = "envelope" in follows and "capacity" not in follows
-    named = isinstance(envelope, str | Path | Series | EnvelopeSpec) and envelope not in ("", EVENTS)
+    named = isinstance(envelope, str | Path | Timeline | EnvelopeSpec) and envelope not in ("", EVENTS)
     if not isinstance(long_s, int | float) or isinstance(long_s, bool):
         long_s = None
     ours = issubclass(scheduler, Scheduler)

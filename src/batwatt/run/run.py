@@ -21,7 +21,7 @@ from batwatt.inputs.limits import EnvelopeSpec
 from batwatt.inputs.load import RunInputs
 from batwatt.inputs.series_files import to_csv
 from batwatt.model.record import Record
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results.figures import METRICS, Values
 from batwatt.results.run_files import FILES, RunData, digests_of, file_of, metadata_of, write_record
 from batwatt.run.find_scheduler import attribute_errors
@@ -222,7 +222,7 @@ def _write_generated(prefix: Path, resolved: ResolvedRun, figures: Figures) -> N
         write_text(file_of(prefix, "envelope"), to_csv(_written(envelope, end_s)))
 
 
-def _written(series: Series, end_s: float) -> Series:
+def _written(series: Timeline, end_s: float) -> Timeline:
     return series.upto(end_s) if series.repeats else series
 
 

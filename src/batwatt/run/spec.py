@@ -11,7 +11,7 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.platform_files import HostChoice, platform_of
 from batwatt.model.platform import MachineSpec, Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 
 EngineName = Literal["embedded", "wire", "batsim"]
 
@@ -64,7 +64,7 @@ class RunSpec:
             every = inputs.hosts == HostChoice()
             own["platform"] = inputs.platform if every else platform_of(inputs.platform, inputs.hosts)
         for name, value in own.items():
-            if isinstance(value, Path | Platform | Series):
+            if isinstance(value, Path | Platform | Timeline):
                 options.setdefault(name, value)
         if self.config.energy is False and inputs.capacity is not None:
             options.setdefault("switch", False)

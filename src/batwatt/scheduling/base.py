@@ -18,8 +18,8 @@ from batwatt.inputs.option_files import READERS, SIGNALS, read_signal_option
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
 from batwatt.model.signal import Clock
+from batwatt.model.timeline import Timeline
 from batwatt.scheduling.cluster import Transitions, named
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.lifecycle import JobLifecycle
@@ -71,7 +71,7 @@ class PowerOptions(SchedulerOptions):
     """Options of every scheduler of jobs on hosts under an envelope."""
 
     node_selection: PartChoice = Field("first", description=NODES)
-    envelope: Series | Literal["events"] | None = Field(
+    envelope: Timeline | Literal["events"] | None = Field(
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
     victim: PartChoice = Field("lose", description=VICTIM)
@@ -108,7 +108,7 @@ def read_options(
     """
     read = dict(options or {})
     paths = {name: read.pop(name) for name, (kind, _) in READERS.items() if _is_path(model, name, kind, read)}
-    signals = {name: read.pop(name) for name in SIGNALS if _is_path(model, name, Series, read)}
+    signals = {name: read.pop(name) for name in SIGNALS if _is_path(model, name, Timeline, read)}
     if not (paths or signals):
         return read
     # errors of the other options come before a file is read
@@ -280,7 +280,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         away = self.transitions.away and not self.bs.no_more_external_events
         return bool(self.transitions.pending or away)
 
-    def stalled(self, limit: Series | None, waiting: Iterable[Job]) -> tuple[list[Job], str]:
+    def stalled(self, limit: Timeline | None, waiting: Iterable[Job]) -> tuple[list[Job], str]:
         """Return the waiting jobs to reject after a whole period of a limit in vain, and the reason."""
         if limit is None or not self.lifecycle.in_vain(limit, 0.0):
             return [], ""

@@ -17,7 +17,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import MachinePower, Platform
-from batwatt.model.series import MACHINES, Series, checked_capacity, least_of
+from batwatt.model.timeline import MACHINES, Timeline, checked_capacity, least_of
 from batwatt.scheduling.base import LIMIT, Scheduler, SchedulerOptions
 from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths
@@ -26,7 +26,7 @@ from batwatt.scheduling.job import BatsimJob, Job, JobLengths
 class MachineOptions(SchedulerOptions):
     """Options of every scheduler of machines that come and go."""
 
-    capacity: Series | None = Field(
+    capacity: Timeline | None = Field(
         None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
     )
     until_s: float | None = Field(None, ge=0.0, description="time in s at which all jobs are given up")
@@ -58,7 +58,7 @@ class CapacityScheduler(Scheduler[Settings]):
         super().__init__(options)
         if self.settings.capacity is None:
             raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
-        self.capacity: Series = self.settings.capacity
+        self.capacity: Timeline = self.settings.capacity
         self.begun_s = self.step_s = 0.0
         """Beginnings in s of the present and of the next step (infinite: none): the value changes there, but at 0 s."""
         self.stepped = False
@@ -212,10 +212,12 @@ class CapacityScheduler(Scheduler[Settings]):
         self._asked_s = self.step_s
 
 
-def machines_fed(capacity: Series | None, envelope: Series | None, platform: Platform | None, machines: int) -> Series:
+def machines_fed(
+    capacity: Timeline | None, envelope: Timeline | None, platform: Platform | None, machines: int
+) -> Timeline:
     """Return how many of `machines` a capacity and an envelope in W allow, the less of both. Raises InputError."""
     if envelope is None:
-        return Series((0.0,), (float(machines),), MACHINES) if capacity is None else capacity
+        return Timeline((0.0,), (float(machines),), MACHINES) if capacity is None else capacity
     if platform is None:
         problem = "needs the watts of the hosts, which Batsim does not report"
         raise InputError("option 'envelope'", problem, "give the option platform")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import SLEEP_STATES, WATTS, Platform, machine_of, parse_sleeps
-from batwatt.model.series import DEFAULT_STEP_S, Series
+from batwatt.model.timeline import DEFAULT_STEP_S, Timeline
 from batwatt.scheduling.job import NOWHERE, Job, Places
 from batwatt.scheduling.orders import Nodes, NodeSelection
 from batwatt.units import HOUR_S
@@ -23,7 +23,7 @@ Floats: TypeAlias = NDArray[np.float64]
 _NOTHING = np.empty(0)
 
 
-def next_step_s(series: Series | None, time_s: float) -> float:
+def next_step_s(series: Timeline | None, time_s: float) -> float:
     """Return the begin in s of the first step after a time: a change of a value, or a multiple of the usual step."""
     usual_s = (math.floor(time_s / DEFAULT_STEP_S) + 1) * DEFAULT_STEP_S
     return usual_s if series is None else min(series.next_change(time_s), usual_s)
@@ -38,7 +38,7 @@ class EnvelopeForecast:
     time only, so that equal questions get equal answers; 0 is an exact forecast.
     """
 
-    series: Series
+    series: Timeline
     steps: int
     error: float = 0.0
     seed: int = 0
@@ -67,7 +67,7 @@ class CapacityForecast:
 
     def __init__(
         self,
-        capacity: Series,
+        capacity: Timeline,
         machines: int,
         horizon_s: float,
         bias: float,

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import ATTEMPT, CHECKPOINT, ESTIMATE, RECOVERY, WINDOW_OVER
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.units import HOUR_S, LAG_S, REPORTED_S
@@ -159,7 +159,7 @@ class JobLifecycle:
         self._progress_s = self.bs.time()
         self.kills.clear()
 
-    def in_vain(self, limit: Series, switching_s: float, periods: int = 1) -> bool:
+    def in_vain(self, limit: Timeline, switching_s: float, periods: int = 1) -> bool:
         """Return whether some whole periods of a limit have passed without progress and without a job to come.
 
         `switching_s` is the time in s in which hosts switch, beyond which a period counts.
@@ -168,7 +168,7 @@ class JobLifecycle:
             return False
         return self.bs.time() - self._progress_s >= periods * limit.period_s + switching_s
 
-    def stalled(self, limit: Series, waiting: Iterable[Job], switching_s: float) -> list[Job]:
+    def stalled(self, limit: Timeline, waiting: Iterable[Job], switching_s: float) -> list[Job]:
         """Return the waiting jobs to reject, as whole periods of a limit have passed in vain."""
         if not self.in_vain(limit, switching_s):
             return []
@@ -252,7 +252,7 @@ class JobLifecycle:
         self.bs.reject_jobs(refused)
 
     @staticmethod
-    def too_long(limit: Series, need: float, unit: str, run_s: float) -> str:
+    def too_long(limit: Timeline, need: float, unit: str, run_s: float) -> str:
         """Return why a job whose work is lost if it is killed can never run under a limit; empty if it may."""
         longest_s = limit.longest_s(need) if limit.repeats else math.inf
         if run_s <= longest_s + LAG_S:

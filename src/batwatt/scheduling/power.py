@@ -1,6 +1,6 @@
 """Base of the schedulers of a queue on hosts under a power envelope, and the injectors of its caps.
 
-The envelope comes from a file (a `Series`; the injector asks to be woken at each step) or as external events of type
+The envelope comes from a file (a `Timeline`; the injector asks to be woken at each step) or as external events of type
 `power_envelope` that the engine forwards. Either way a scheduler learns a value only when it begins to hold. A step
 begins where the value changes, and every `DEFAULT_STEP_S` from 0 s on, however the rows are cut: servers put to sleep
 can be woken again. `cap_w` is the current cap (None before any is known); `over` once the last value holds for ever.
@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import LENGTH
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.scheduling.base import PowerOptions, Scheduler
@@ -34,7 +34,7 @@ class FileInjector:
     cap_w: float | None = None
     over = False
 
-    def __init__(self, series: Series) -> None:
+    def __init__(self, series: Timeline) -> None:
         self.series = series
         self._next_s = 0.0
 
@@ -166,7 +166,7 @@ class PowerScheduler(Scheduler[Settings]):
     def _too_long(self, attempt: BatsimJob) -> str:
         """Return why an envelope never lasts as long as a job at the least power of its hosts; empty if it may."""
         limit = self.settings.envelope
-        if not (isinstance(limit, Series) and self._least_w and self.lengths.has_length(attempt)):
+        if not (isinstance(limit, Timeline) and self._least_w and self.lengths.has_length(attempt)):
             return ""
         limit_s = attempt.requested_time if (attempt.requested_time or 0.0) > 0.0 else math.inf
         run_s = min(self.lengths.described(attempt)[2], limit_s)
@@ -176,7 +176,7 @@ class PowerScheduler(Scheduler[Settings]):
         """Return the least power in W with 0, 1, ... hosts on; nothing where no cap kills a job for ever."""
         limit, hosts = self.settings.envelope, self.platform.hosts if self.platform is not None else ()
         kills = isinstance(self.injector, FileInjector) and self.needs_energy and all(host.sleeps for host in hosts)
-        if not (kills and isinstance(limit, Series) and limit.repeats) or self.victim.needs_lengths:
+        if not (kills and isinstance(limit, Timeline) and limit.repeats) or self.victim.needs_lengths:
             return []
         asleep_w = [min(host.pstates[sleep.sleep].full_w for sleep in host.sleeps) for host in hosts]
         least_w = [min(host.pstates[state].full_w for state in host.compute) for host in hosts]
@@ -220,7 +220,7 @@ class PowerScheduler(Scheduler[Settings]):
     def reject_stalled(self) -> bool:
         """Reject the jobs that a repeating envelope never lets run; return whether there are any."""
         limit = self.settings.envelope
-        jobs, why = self.stalled(limit if isinstance(limit, Series) else None, self.queue)
+        jobs, why = self.stalled(limit if isinstance(limit, Timeline) else None, self.queue)
         self.reject(jobs, why)
         return bool(jobs)
 

@@ -19,8 +19,8 @@ from batwatt.files import open_own
 from batwatt.inputs.series import read_on_clock
 from batwatt.inputs.spec import SignalFile
 from batwatt.model.platform import Host, Platform
-from batwatt.model.series import Series
 from batwatt.model.signal import Clock
+from batwatt.model.timeline import Timeline
 from batwatt.results.run_files import without_formulas
 from batwatt.slurm.commands import SlurmNode, Snapshot
 
@@ -43,7 +43,7 @@ class Feed:
     begin_s: float
     expiry_s: float = math.inf
     fallback: float = math.nan
-    _signal: Series | None = None
+    _signal: Timeline | None = None
     _stamp: object = None
     _warned: set[str] = field(default_factory=set)
 

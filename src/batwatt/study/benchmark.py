@@ -21,8 +21,8 @@ from batwatt.inputs.workloads.pm100_like import Pm100Like, pm100_like
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-from batwatt.model.series import Series
 from batwatt.model.signal import Window
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import RELEASE, Workload
 from batwatt.protocol.workload4 import parse_workload
@@ -77,7 +77,7 @@ class Benchmark(Declared):
         """Return the log of a cell."""
         return self.logs[cell.partition("/")[0]]
 
-    def check(self, cell: str, jobs: Mapping[str, Any], cap: Series) -> None:
+    def check(self, cell: str, jobs: Mapping[str, Any], cap: Timeline) -> None:
         """Raise InputError if jobs, hosts and power of a cell are not those of its digest."""
         rows = cap.upto(2.0 * jobs["jobs"][-1]["subtime"] + BEYOND_S)
         inputs = [jobs, self.log_of(cell).hosts, self.host_w, rows.times_s, rows.values]

@@ -13,7 +13,7 @@ from typing import Any
 from batwatt.errors import BatwattError, InputError, errors_of, message
 from batwatt.inputs.description import Inputs
 from batwatt.model.platform import MachinePower, MachineSpec, Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.results.compared import COMPARED, CaseFacts
 from batwatt.results.figures import Values, rounded
 from batwatt.results.outcomes import JobOutcomes
@@ -238,18 +238,18 @@ class ComparedRuns:
         metrics = rounded(figures.metrics)
         return task, Measured(figures.outcomes, figures.power, metrics, figures.rejections, notes)
 
-    def _followed(self, case: Case, sample: Sample) -> Series | None:
+    def _followed(self, case: Case, sample: Sample) -> Timeline | None:
         """Return the power that a case follows, in W; None without an envelope and a capacity."""
         cap, power = sample.cap, self.power
         if cap is None:
             return None
         if case.limit == "none":
-            return Series((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
+            return Timeline((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
         if case.limit == "envelope":
             return cap
         # a constant limit of the same energy
         energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, sample.length_s))
-        return Series((0.0,), (energy_j / sample.length_s,), cap.name, f"mean of {cap.source}")
+        return Timeline((0.0,), (energy_j / sample.length_s,), cap.name, f"mean of {cap.source}")
 
     def figures_of(self, task: RunTask, run: Measured) -> dict[str, float | int | None]:
         """Return the figures of a run, rounded as in its files, against the envelope, also if its case has no limit."""

@@ -23,7 +23,7 @@ from batwatt.inputs.limits import EnvelopeSpec
 from batwatt.inputs.platform_files import platform_of
 from batwatt.inputs.series_files import read_series
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 from batwatt.results.figures import Values, rounded
 from batwatt.results.run_files import digests_of, file_of
@@ -111,7 +111,7 @@ def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOu
     return PlannedOutcome(replayed, spec, problem, solution, plan)
 
 
-def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
+def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Timeline]:
     """Return the budget and the envelope of a run of the optimum. Raises InputError."""
     budget = _budget(spec.options)
     envelope = spec.inputs.envelope
@@ -119,13 +119,13 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.inputs.events is not None:
         raise InputError("--events", "the optimum takes no events", "leave them out")
-    if isinstance(envelope, EnvelopeSpec) or (isinstance(envelope, Series) and envelope.repeats):
+    if isinstance(envelope, EnvelopeSpec) or (isinstance(envelope, Timeline) and envelope.repeats):
         raise InputError(
             "--envelope",
             "the optimum takes a file, or a series that does not repeat",
             "write one with `batwatt generate envelope`",
         )
-    return budget, envelope if isinstance(envelope, Series) else read_series(envelope)
+    return budget, envelope if isinstance(envelope, Timeline) else read_series(envelope)
 
 
 def _budget(options: Mapping[str, Any]) -> SearchBudget:
@@ -144,7 +144,7 @@ def _budget(options: Mapping[str, Any]) -> SearchBudget:
     return SearchBudget(time_limit_s=float(limit_s), seed=seed, cores=os.cpu_count() or 1)
 
 
-def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Series) -> Iterator[list[int]]:
+def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Timeline) -> Iterator[list[int]]:
     """Yield the orders in which heuristics start the jobs; those that they kill come by their submission."""
     tasks = problem.tasks
     for parts in HEURISTICS:

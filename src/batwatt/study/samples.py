@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
 from batwatt.model.signal import date_text, parse_date_s
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import DEPENDS, RELEASE, START_S, JobSpec, Workload
 
 
@@ -19,8 +19,8 @@ class Sample:
     """
 
     workload: Workload
-    cap: Series | None
-    signals: Mapping[str, Series | None]
+    cap: Timeline | None
+    signals: Mapping[str, Timeline | None]
     length_s: float
 
 
@@ -78,7 +78,7 @@ def _begun(workload: Workload, jobs: list[JobSpec], at_s: float) -> Workload:
     return replace(workload, jobs=tuple(moved), begin=begin)
 
 
-def _later(signal: Series, at_s: float) -> Series:
+def _later(signal: Timeline, at_s: float) -> Timeline:
     """Return the signal with `at_s` as 0 s."""
     begin = date_text(parse_date_s(signal.begin) + at_s) if signal.begin else ""
     later = signal.since(at_s)

@@ -33,7 +33,7 @@ from batwatt.engine.core import Engine
 from batwatt.model.hostset import from_text
 from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machines_platform
 from batwatt.model.record import Record
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant
 from batwatt.model.workload import OVERHEAD, POWER_W, JobPower, Workload
 from batwatt.protocol.workload4 import parse_workload
@@ -130,7 +130,7 @@ def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator)
     else:
         options |= {"capacity": _series(rng, 1, MACHINES + 1, MACHINES, whole=True), "switch": False}
     if system == "carbon":
-        signal = Series.regular(rng.uniform(50.0, 500.0, 600).tolist(), step_s=60.0)
+        signal = Timeline.regular(rng.uniform(50.0, 500.0, 600).tolist(), step_s=60.0)
         options |= {"signal": signal, "policy": "oracle", "wait_h": [0.2], "replan_h": 0.05}
     first, second = (_record(system, dict(options), platform, workload) for _ in range(2))
     _law(first == second, f"{system}: two runs of the same jobs differ")
@@ -185,11 +185,11 @@ def _jobs(rng: np.random.Generator, speed_flops: float) -> Workload:
     return parse_workload({"nb_res": MACHINES * CORES, "jobs": rows, "profiles": profiles}, "w0", "batwatt.testing")
 
 
-def _series(rng: np.random.Generator, low: float, high: float, last: float, *, whole: bool = False) -> Series:
+def _series(rng: np.random.Generator, low: float, high: float, last: float, *, whole: bool = False) -> Timeline:
     """Return random steps of 50 s, then a value that is enough for all jobs."""
     count = int(rng.integers(1, 12))
     values = rng.integers(int(low), int(high), count).astype(np.float64) if whole else rng.uniform(low, high, count)
-    return Series(tuple(50.0 * i for i in range(count + 1)), (*values.tolist(), float(last)))
+    return Timeline(tuple(50.0 * i for i in range(count + 1)), (*values.tolist(), float(last)))
 
 
 # power of jobs ---------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def _policy(choice: object, rng: np.random.Generator) -> None:
     policy = policy_named(str(choice))
     job = ShiftJob("1", float(rng.integers(0, 100_000)), constant(float(rng.integers(600, 20_000)), 100.0), 1)
     window = StartWindow(job.arrival_s, float(rng.integers(0, 40_000)))
-    signal = Series.regular(rng.uniform(50, 500, 96).tolist())
+    signal = Timeline.regular(rng.uniform(50, 500, 96).tolist())
     intervals = policy.choose(job, window, signal, PolicyInputs())
     _law(bool(intervals), "it plans nothing")
     edges = [edge for interval in intervals for edge in interval]

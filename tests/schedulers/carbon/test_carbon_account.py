@@ -6,7 +6,7 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_files import phase_workload
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, ShiftJob
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import account
@@ -16,8 +16,8 @@ from batwatt.results.run_files import FILES, file_of, write_rows
 MODEL = PhaseModel(
     (Phase("start", 10.0, 60.0),), (Phase("a", 10.0, 120.0), Phase("b", 10.0, 0.0), Phase("c", 10.0, 60.0))
 )
-SIGNAL = Series.regular([100.0, 200.0, 400.0, 800.0, 100.0, 300.0, 700.0], 10.0)
-PRICE = Series.regular([3.6, 0.0], 40.0)
+SIGNAL = Timeline.regular([100.0, 200.0, 400.0, 800.0, 100.0, 300.0, 700.0], 10.0)
+PRICE = Timeline.regular([3.6, 0.0], 40.0)
 
 
 def row(name, begin, length, joules, profile="piece", state="COMPLETED_SUCCESSFULLY", submit=5.0):
@@ -101,7 +101,7 @@ def test_idle_hosts_by_hand(tmp_path):
     # all hosts draw 30, 20 and 30 W, jobs 20, 0 and 15 W of it: 10, 20 and 15 W are idle
     energies = [(0.0, 0.0), (10.0, 300.0), (20.0, 500.0), (30.0, 800.0)]
     rows = [row("1", 0.0, 10.0, 200.0, submit=0.0), row("2", 20.0, 10.0, 150.0)]
-    signal = Series.regular([3.6e4, 7.2e4, 0.0], 10.0)
+    signal = Timeline.regular([3.6e4, 7.2e4, 0.0], 10.0)
     totals = account(written(tmp_path / "x", *rows, energies=energies), signal, price=PRICE)
     assert totals.idle_energy_j == pytest.approx(450.0)
     assert totals.idle_carbon_g == pytest.approx(1.0 + 4.0)
@@ -125,4 +125,4 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(InputError, match="is in the workload"):
         account(prefix, SIGNAL, workload_of(ShiftJob("7", 5.0, MODEL)))
     with pytest.raises(InputError, match=r"the signal ends at 40 s, before 65 s"):
-        account(prefix, SIGNAL, price=Series.regular([1.0], 40.0))
+        account(prefix, SIGNAL, price=Timeline.regular([1.0], 40.0))

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import NoPlanError, plan
@@ -30,8 +30,8 @@ def model_of(startup: Sequence[float], work: Sequence[float], marks: frozenset[i
     return PhaseModel(phases(startup), phases(work, marks))
 
 
-def course_of(signal: Sequence[float]) -> Series:
-    return Series.regular(signal, SLOT_S)
+def course_of(signal: Sequence[float]) -> Timeline:
+    return Timeline.regular(signal, SLOT_S)
 
 
 def in_slots(carbon: float) -> float:
@@ -152,7 +152,7 @@ class TestByHand:
         assert schedule.carbon * J_PER_KWH == pytest.approx(90 * 10 + 100 * 36)
 
     def test_slots_fit_or_become_longer_if_they_are_too_many(self):
-        day = Series.regular([100.0 + i % 7 for i in range(24)])
+        day = Timeline.regular([100.0 + i % 7 for i in range(24)])
         for startup_s, work_s, slot_s, rounded in ((90.0, 600.0, 30.0, False), (23.45, 3600.01, 2.0, True)):
             model = PhaseModel((Phase("s", startup_s, 60.0),), (Phase("w", work_s, 200.0),))
             schedule = plan(model, day, 0.0, 86400.0)
@@ -170,7 +170,7 @@ class TestByHand:
     def test_a_job_that_cannot_wait_needs_no_slots(self):
         """In slots of a microsecond there are too many states, and longer ones do not fit into the window."""
         model = PhaseModel((Phase("s", 10.5, 60.0),), (Phase("w", 3600.123456, 200.0), Phase("v", 99.0, 3.0)))
-        schedule = plan(model, Series.regular([100.0, 200.0, 300.0]), 1.234567, 1.234567 + model.length_s)
+        schedule = plan(model, Timeline.regular([100.0, 200.0, 300.0]), 1.234567, 1.234567 + model.length_s)
         assert schedule.rounded
         (segment,) = schedule.segments
         assert (segment.begin_s, segment.to_s) == (1.234567, model.work_s)
@@ -178,7 +178,7 @@ class TestByHand:
     def test_rounding_never_costs_more_than_one_piece_at_any_moment(self):
         """In slots of 5 s it would begin 1.55 s away from where its 200 W fit the valley best."""
         model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.0, 200.0),))
-        signal = Series.regular([300.0, 300.0, 100.0, 300.0, 300.0, 300.0])
+        signal = Timeline.regular([300.0, 300.0, 100.0, 300.0, 300.0, 300.0])
         schedule = plan(model, signal, 0.0, 6 * 3600.0, most_cells=10_000_000)
         assert (schedule.rounded, schedule.slot_s) == (True, 5.0)
         assert [segment.begin_s for segment in schedule.segments] == [7200.0 - 23.45]
@@ -194,7 +194,7 @@ class TestInTheJobsOwnTimes:
             st.lists(st.tuples(length, st.sampled_from((0.0, 90.0)), st.booleans()), min_size=1, max_size=8)
         )
         model = PhaseModel(startup, tuple(Phase("w", *phase) for phase in marked))
-        signal = Series.regular(data.draw(st.lists(st.integers(0, 9), min_size=60, max_size=60)), 0.7)
+        signal = Timeline.regular(data.draw(st.lists(st.integers(0, 9), min_size=60, max_size=60)), 0.7)
         checkpoints, deadline_s = data.draw(st.booleans()), min(42.0, model.length_s + data.draw(st.floats(0.0, 12.0)))
         assume(deadline_s >= model.length_s)
         try:

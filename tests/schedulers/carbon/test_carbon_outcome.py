@@ -5,14 +5,14 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS, Outcome, rows_of
 
 HOUR = 3600.0
-SIGNAL = Series.regular([300.0, 100.0, 200.0, 400.0])
-PRICE = Series.regular([0.1, 0.2, 0.3, 0.4])
+SIGNAL = Timeline.regular([300.0, 100.0, 200.0, 400.0])
+PRICE = Timeline.regular([0.1, 0.2, 0.3, 0.4])
 MODEL = PhaseModel((Phase("boot", 1800.0, 200.0),), (Phase("work", 3600.0, 1000.0),))
 
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series, least_around
+from batwatt.model.timeline import Timeline, least_around
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
-SIGNAL = Series.regular(HOURS * 60)
+SIGNAL = Timeline.regular(HOURS * 60)
 
 
 def starts(result):
@@ -30,14 +30,14 @@ def shift(platform, load, *, capacity=None, envelope=None, **options):
     return bw.simulate(platform, load, "carbon", options=options, capacity=capacity, envelope=envelope)
 
 
-PRICE = Series.regular([value / 1000.0 for value in HOURS] * 60)
-CLEAN = Series.regular([10.0, 10.0, 50.0, *[500.0] * 57])
+PRICE = Timeline.regular([value / 1000.0 for value in HOURS] * 60)
+CLEAN = Timeline.regular([10.0, 10.0, 50.0, *[500.0] * 57])
 HOUR, NOW = (0.0, 3600.0, 1), {"policy": "immediate"}
 THREE_THEN_THREE = [(0.0, 3600.0, 3), (60.0, 3600.0, 3)]
 
 
 def falls(*rows, unit="machines"):
-    return Series(tuple(float(at) for at, _ in rows), tuple(float(value) for _, value in rows), unit)
+    return Timeline(tuple(float(at) for at, _ in rows), tuple(float(value) for _, value in rows), unit)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_hosts_that_are_preferred_are_switched_on():
 )
 def test_the_least_around_a_time(rows, before, after):
     times = np.cumsum([gap for gap, _ in rows]).astype(float)
-    series = Series(tuple(times.tolist()), tuple(float(value) for _, value in rows))
+    series = Timeline(tuple(times.tolist()), tuple(float(value) for _, value in rows))
     result = least_around(series, before, after)
     for time_s in np.arange(0.25, times[-1] + 10.0, 0.5):
         near = [series.at(at) for at in np.arange(time_s - before, time_s + after + 1e-9, 0.25)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
@@ -22,7 +22,7 @@ def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **k
     arrival_s = float(known.pop("arrival_s", 0.0))
     job = ShiftJob("a", arrival_s, model)
     window = StartWindow(arrival_s, wait_h * HOUR)
-    intervals = policy_named(name).choose(job, window, Series.regular(values), PolicyInputs(**known))
+    intervals = policy_named(name).choose(job, window, Timeline.regular(values), PolicyInputs(**known))
     return [(begin / HOUR, end / HOUR) for begin, end in intervals]
 
 
@@ -76,7 +76,7 @@ def test_names():
 def test_phase_aware_without_phases_is_suspend_resume():
     """The optimum of one power without a start-up, by the dynamic programme on slots of a minute and by the greedy."""
     rng = np.random.default_rng(3)
-    integral = Series.regular(rng.uniform(50.0, 500.0, 12))
+    integral = Timeline.regular(rng.uniform(50.0, 500.0, 12))
     job = ShiftJob("a", 1200.0, constant(7320.0, 90.0))
     window = StartWindow(1200.0, 6 * 3600.0)
     greedy = carry_out(job, phase_aware(job, window, integral, PolicyInputs()), apart=True)
@@ -96,8 +96,8 @@ def test_slots_that_nobody_can_look_at_are_refused(name):
 
 def test_a_calendar_of_more_slots_than_can_be_kept_is_refused():
     with pytest.raises(InputError, match=r"slots of 0\.1 s are more than 20000000 in 1e\+09 s"):
-        ReservationCalendar(0.1, Series((0.0, 1e9), (4.0, 3.0), "machines"))
-    calendar = ReservationCalendar(0.1, Series((0.0,), (4.0,), "machines"))
+        ReservationCalendar(0.1, Timeline((0.0, 1e9), (4.0, 3.0), "machines"))
+    calendar = ReservationCalendar(0.1, Timeline((0.0,), (4.0,), "machines"))
     with pytest.raises(InputError, match=r"slots of 0\.1 s are more than 20000000 in 1e\+09 s"):
         calendar.need(carry_out(job := ShiftJob("a", 0.0, constant(1e9, 5.0)), ((0.0, job.model.length_s),)))
 
@@ -105,7 +105,7 @@ def test_a_calendar_of_more_slots_than_can_be_kept_is_refused():
 def test_a_calendar_writes_no_repetition_out():
     # 4 machines by day, 2 by night, in rows of 60 s: 20 years of them are more than a series may have
     values = tuple(4.0 if 360 <= minute < 1080 else 2.0 for minute in range(1440))
-    day = Series(tuple(60.0 * minute for minute in range(1440)), values, "machines", loop=0, period_s=24 * HOUR)
+    day = Timeline(tuple(60.0 * minute for minute in range(1440)), values, "machines", loop=0, period_s=24 * HOUR)
     calendar = ReservationCalendar(HOUR, day)
     begin = 20 * 365 * 24
     free = [not calendar.full(hour, 1, 3, 0.0)[0] for hour in range(begin, begin + 24)]

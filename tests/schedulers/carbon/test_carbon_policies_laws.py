@@ -11,7 +11,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, Steps
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.policies import POLICIES, PolicyInputs, StartWindow, policy_named
@@ -28,7 +28,7 @@ def phases_of(pairs: list[tuple[int, int]]) -> tuple[Phase, ...]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, startup: bool = False, least_w: int = 0) -> tuple[ShiftJob, StartWindow, Series]:
+def cases(draw: st.DrawFn, startup: bool = False, least_w: int = 0) -> tuple[ShiftJob, StartWindow, Timeline]:
     """A job, its window and a signal that is known until well after its deadline; all in whole seconds."""
     work = draw(PHASES)
     model = PhaseModel(
@@ -39,10 +39,10 @@ def cases(draw: st.DrawFn, startup: bool = False, least_w: int = 0) -> tuple[Shi
     steps = draw(STEPS)
     steps.append((300, draw(st.integers(0, 9))))
     edges = np.array([0, *accumulate(length for length, _ in steps)], dtype=np.float64)
-    return job, window, Series.of_edges(edges, np.array([value for _, value in steps], dtype=np.float64))
+    return job, window, Timeline.of_edges(edges, np.array([value for _, value in steps], dtype=np.float64))
 
 
-def exact_carbon(begin: Fraction, steps: Steps, integral: Series) -> Fraction:
+def exact_carbon(begin: Fraction, steps: Steps, integral: Timeline) -> Fraction:
     """W x signal x s, by cutting at all edges."""
     total = Fraction(0)
     for (a, b), watts in zip(pairwise(map(Fraction, steps.edges_s)), steps.watts, strict=True):
@@ -51,7 +51,7 @@ def exact_carbon(begin: Fraction, steps: Steps, integral: Series) -> Fraction:
     return total
 
 
-def breakpoints(steps: Steps, integral: Series, window: StartWindow) -> list[Fraction]:
+def breakpoints(steps: Steps, integral: Timeline, window: StartWindow) -> list[Fraction]:
     begin, end = Fraction(window.arrival_s), Fraction(window.latest_s)
     meetings = {Fraction(edge) - Fraction(own) for edge in integral.edges_s for own in steps.edges_s}
     return sorted({begin, end} | {date for date in meetings if begin < date < end})
@@ -186,5 +186,5 @@ def test_all_work_is_done_in_the_window(case, name):
         assert outcome.metrics()["energy_j"] == pytest.approx(job.cpus * job.model.energy_j)
 
 
-def simulated(job: ShiftJob, window: StartWindow, integral: Series, name: str, **options: object):
+def simulated(job: ShiftJob, window: StartWindow, integral: Timeline, name: str, **options: object):
     return simulate([job], integral, name, ShiftOptions(wait_h=(window.wait_s / HOUR_S,), **options))

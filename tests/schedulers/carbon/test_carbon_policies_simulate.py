@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.simulator import ShiftOptions, simulate
 
 HOUR = 3600.0
-CARBON = Series.regular([300.0, 100.0, 200.0, 400.0, 300.0])
-PRICE = Series.regular([0.3, 0.4, 0.1, 0.5, 0.5])
+CARBON = Timeline.regular([300.0, 100.0, 200.0, 400.0, 300.0])
+PRICE = Timeline.regular([0.3, 0.4, 0.1, 0.5, 0.5])
 JOB = ShiftJob("a", 0.0, constant(HOUR, 1000.0))
 BOOTING = PhaseModel((Phase("boot", 1800.0, 1000.0),), (Phase("work", 5400.0, 1000.0),))
 
 
-def begin_h(policy: str, job: ShiftJob = JOB, integral: Series = CARBON, **options: object) -> float:
+def begin_h(policy: str, job: ShiftJob = JOB, integral: Timeline = CARBON, **options: object) -> float:
     return float(simulate([job], integral, policy, ShiftOptions(**options)).segments["begin_s"].iloc[0]) / HOUR
 
 
@@ -76,6 +76,6 @@ def test_jobs_that_are_refused(policy, jobs, message):
 
 def test_a_job_that_ends_after_the_signal_by_its_own_fault():
     # it plans hours 1 and 3 and runs until 4.5 h, where the signal has ended
-    integral = Series.regular([300.0, 100.0, 300.0, 100.0])
+    integral = Timeline.regular([300.0, 100.0, 300.0, 100.0])
     with pytest.raises(InputError, match="before 16200 s, which job a may need"):
         simulate([ShiftJob("a", 0.0, BOOTING)], integral, "suspend-resume", ShiftOptions(deadline_h=4.0))

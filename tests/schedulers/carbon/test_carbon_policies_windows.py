@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.policies import StartWindow, by_class, by_constraint, by_deadline, expected_lengths
 
 HOUR = 3600.0
 DAY = 24.0
-SIGNAL = Series.regular([1.0] * 400)
+SIGNAL = Timeline.regular([1.0] * 400)
 DATED = replace(SIGNAL, begin="2024-07-01T00:00Z")
 
 
@@ -22,7 +22,7 @@ def job(length_h: float, arrival_h: float = 0.0) -> ShiftJob:
     return ShiftJob("a", arrival_h * HOUR, constant(length_h * HOUR, 1.0))
 
 
-def wait_h(finish_h: float, constraint: str, clock: str = "UTC", integral: Series = DATED) -> float:
+def wait_h(finish_h: float, constraint: str, clock: str = "UTC", integral: Timeline = DATED) -> float:
     """The wait of a job of 1 h that would finish at some hour from Monday 00:00 UTC."""
     return by_constraint(job(1.0, finish_h - 1.0), constraint, integral, clock).wait_s / HOUR
 

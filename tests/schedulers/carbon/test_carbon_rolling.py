@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.carbon.forecast import SignalForecast
 from batwatt.schedulers.carbon.scheduler import Carbon
 
@@ -26,7 +26,7 @@ class Issued:
     issues: dict[int, list[float]]
 
     def at(self, now_s):
-        return Series.regular(self.issues[max(hour for hour in self.issues if hour * HOUR <= now_s)])
+        return Timeline.regular(self.issues[max(hour for hour in self.issues if hour * HOUR <= now_s)])
 
 
 def shift(platform, load, **options):
@@ -99,7 +99,7 @@ def test_hosts_are_on_for_a_start_that_was_moved(monkeypatch):
 
 def test_what_is_over_is_known_and_errors_grow_with_the_root_of_the_time():
     """300 seeds: the standard deviation k h ahead is 0.02 sqrt(k), here to 10 %; neighbours go together."""
-    signal = Series.regular([200.0] * 68)
+    signal = Timeline.regular([200.0] * 68)
     issued = np.array([SignalForecast(signal, 0.02, seed).at(1.5 * HOUR).values for seed in range(300)])
     assert (issued[:, :2] == 200.0).all() and (issued[:, 2:] != 200.0).all()
     for ahead in (1, 4, 16, 64):
@@ -119,14 +119,14 @@ def test_what_is_over_is_known_and_errors_grow_with_the_root_of_the_time():
     ],
 )
 def test_beyond_the_hours_that_are_sure_the_last_day_repeats(at_h, sure_h, expected):
-    signal = Series.regular([float(hour) for hour in range(60)])
+    signal = Timeline.regular([float(hour) for hour in range(60)])
     values = SignalForecast(signal, sure_h=sure_h).at(at_h * HOUR).values
     assert {hour: values[hour] for hour in expected} == expected
 
 
 def test_a_forecast_corrects_the_one_before():
     """What is learnt from one hour to the next does not depend on when was asked, and the last error is one draw."""
-    signal = Series.regular([200.0] * 40)
+    signal = Timeline.regular([200.0] * 40)
     one, other = SignalForecast(signal, 0.02, 7), SignalForecast(signal, 0.02, 7)
     for hour in range(10):
         one.at(hour * HOUR)
@@ -148,7 +148,7 @@ def test_a_forecast_corrects_the_one_before():
     st.booleans(),
 )
 def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, error, replan_h, switching):
-    signal = Series.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 20)
+    signal = Timeline.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 20)
     load = sorted((at * 900.0, lasts * 900.0, cpus) for at, lasts, cpus in rows)
     first: dict[str, float] = {}
     plans: dict[str, object] = {}

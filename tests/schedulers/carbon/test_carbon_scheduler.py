@@ -20,7 +20,7 @@ from batwatt.inputs.batsim_files import phase_workload
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.servers import machines_xml
 from batwatt.model.platform import machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import account
@@ -31,7 +31,7 @@ from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.carbon.execution import ShiftJob
 
 HOURLY = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
-COURSE = Series.regular(HOURLY)
+COURSE = Timeline.regular(HOURLY)
 TRAINING = PhaseModel(
     (Phase("start", 600.0, 60.0),),
     tuple(
@@ -105,7 +105,7 @@ def test_a_run_is_its_plans(tmp_path, jobs, policy, hourly, wait_h, text, replan
     """Also if the capacity varies, forecasts are wrong and jobs are planned anew."""
     wrap = ThroughText if text else lambda link: link
     options = {"policy": policy, "wait_h": [wait_h], "replan_h": replan_h, "forecast_error": 0.3 if replan_h else 0.0}
-    capacity = Series(tuple(np.arange(48) * 3600.0), tuple(map(float, hourly)))
+    capacity = Timeline(tuple(np.arange(48) * 3600.0), tuple(map(float, hourly)))
     scheduler, workload = play(jobs, 4, tmp_path / "x", wrap, capacity=capacity, **options)
     same(scheduler, workload, tmp_path / "x")
     assert len(scheduler.executions) == len(jobs)

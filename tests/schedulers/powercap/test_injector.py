@@ -8,17 +8,17 @@ import pytest
 from builders import envelope, job, machine, played
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.easy import Easy
 from batwatt.scheduling.power import EventInjector, FileInjector
 
 
 def test_a_series_holds_before_its_first_and_after_its_last_row():
-    series = Series((100.0, 400.0), (5.0, 7.0))
+    series = Timeline((100.0, 400.0), (5.0, 7.0))
     assert [series.at(t) for t in (0, 100, 399.9, 400, 1e9)] == [5, 5, 5, 7, 7]
     assert list(series.steps(0, 1200)) == [(0, 100, 5), (100, 400, 5), (400, 700, 7), (700, 1000, 7), (1000, 1200, 7)]
     # one row: in steps of five minutes
-    assert [step[:2] for step in Series((0.0,), (5.0,)).steps(0, 700)] == [(0, 300), (300, 600), (600, 700)]
+    assert [step[:2] for step in Timeline((0.0,), (5.0,)).steps(0, 700)] == [(0, 300), (300, 600), (600, 700)]
 
 
 def test_file_steps():

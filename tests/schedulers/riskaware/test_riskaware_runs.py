@@ -8,7 +8,7 @@ from links import Race
 
 from batwatt.batsim.events import KillJob, RegisterJob
 from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.schedulers.riskaware import Riskaware
 
 STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
@@ -24,7 +24,7 @@ def simulated(spec, jobs, options, link=None):
 def test_a_kill_and_a_switch():
     """One of two machines of 1 core goes from 50 s to 80 s; job 2 runs there, and starts again when it is back."""
     jobs = [job(1, 0.0, 1, 100.0), job(2, 10.0, 1, 60.0)]
-    capacity = Series((0.0, 50.0, 80.0), (2.0, 1.0, 2.0))
+    capacity = Timeline((0.0, 50.0, 80.0), (2.0, 1.0, 2.0))
     options = {"capacity": capacity, "strategy": "first-fit-aware", "as_published": False}
     record = simulated(MachineSpec(2, 1), jobs, options)
     # off takes a microsecond, on another one; the second run waits for that
@@ -48,7 +48,7 @@ LOST = {
     "at one time": (
         MachineSpec(2, 1),
         [(0.0, 1, 100.0), (0.0, 1, 50.0), (10.0, 1, 30.0), (20.0, 1, 30.0)],
-        Series((0.0, 50.0), (2.0, 1.0)),
+        Timeline((0.0, 50.0), (2.0, 1.0)),
         {"strategy": "first-fit-aware", "as_published": False},
         {"2": (0.0, 50.0, "1"), "3": None, "1": (0.0, 100.0, "0"), "4": (100.0, 130.0, "0")},
     ),
@@ -56,7 +56,7 @@ LOST = {
     "late": (
         MachineSpec(2, 1, off_s=15.0, on_s=40.0),
         [(0.0, 1, 200.0), (60.0, 1, 100.0)],
-        Series((0.0, 10.0, 50.0, 80.0), (2.0, 1.0, 2.0, 1.0)),
+        Timeline((0.0, 10.0, 50.0, 80.0), (2.0, 1.0, 2.0, 1.0)),
         {"strategy": "first-fit-aware", "as_published": False},
         {"2": None, "1": (0.0, 200.0, "0")},
     ),
@@ -65,7 +65,7 @@ LOST = {
     "TargetStretch": (
         MachineSpec(2, 2),
         [(0.0, 1, 155.0), (5.0, 2, 90.0), (6.0, 2, 200.0)],
-        Series((0.0, 60.0, 150.0, 240.0), (2.0, 1.0, 2.0, 1.0)),
+        Timeline((0.0, 60.0, 150.0, 240.0), (2.0, 1.0, 2.0, 1.0)),
         {"strategy": "target-stretch"},
         {"1": (0.0, 155.0, "0"), "3": None, "2": (150.000001, 240.000001, "2-3")},
     ),
@@ -101,7 +101,7 @@ HARD = {
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("values,other,start_s", HARD.values(), ids=HARD)
 def test_an_end_just_after_its_date(strategy, values, other, start_s):
-    capacity = Series((0.0, 262.441, 300.0)[: len(values)], tuple(min(value, 1.0) for value in values))
+    capacity = Timeline((0.0, 262.441, 300.0)[: len(values)], tuple(min(value, 1.0) for value in values))
     load = [job("a", 230.0, CORES, 32.441), other]
     options = {"capacity": capacity, "strategy": strategy, "as_published": False}
     rows = {row[ID]: row for row in simulated(MachineSpec(1, CORES), load, options).jobs}
@@ -112,7 +112,7 @@ def test_an_end_just_after_its_date(strategy, values, other, start_s):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
     load = [job("a", 5.0, CORES, 10.0)]
-    options = {"capacity": Series((0.0,), (1.0,)), "strategy": strategy}
+    options = {"capacity": Timeline((0.0,), (1.0,)), "strategy": strategy}
     # as published, first fit waits for the next end or change, but not if nothing runs at all
     (row,) = simulated(MachineSpec(1, CORES), load, options).jobs
     assert (row[STATE], row[START]) == ("COMPLETED_SUCCESSFULLY", 5.0)
@@ -122,7 +122,7 @@ def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
 def test_what_is_late_runs_though_its_machine_has_gone(strategy):
     # both machines are on from 77.5 s; by the plan b is over when the second goes at 75 s, and has not begun
     load = [job("a", 0.0, 1, 10.0), job("b", 0.0, 1, 11.0)]
-    capacity = Series((0.0, 37.5, 75.0), (0.0, 2.0, 1.0))
+    capacity = Timeline((0.0, 37.5, 75.0), (0.0, 2.0, 1.0))
     options = {"capacity": capacity, "strategy": strategy, "as_published": False}
     rows = simulated(MachineSpec(2, 1, off_s=15.0, on_s=40.0), load, options).jobs
     assert {row[ID]: row[STATE] for row in rows} == dict.fromkeys("ab", "COMPLETED_SUCCESSFULLY")
@@ -132,7 +132,7 @@ def test_what_is_late_runs_though_its_machine_has_gone(strategy):
 def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
     """What only a real Batsim does: the second machine goes at 50 s, and comes back at 90 s."""
     load = [job("a", 0, 1, 100.0), job("b", 0, 1, 300.0), job("c", 60, 1, 20.0)]
-    capacity, links = Series((0.0, 50.0, 90.0), (2.0, 1.0, 2.0)), []
+    capacity, links = Timeline((0.0, 50.0, 90.0), (2.0, 1.0, 2.0)), []
     options = {"capacity": capacity, "strategy": strategy, "as_published": False}
     record = simulated(MachineSpec(2, 1), load, options, lambda link: links.append(Race(link)) or links[0])
     assert links[0].asked.count(KillJob) == 1 and RegisterJob not in links[0].asked

@@ -13,7 +13,7 @@ import pytest
 from varcap_talk import rules_of, scheduler
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.model.timeline import Timeline
 from batwatt.scheduling.fleet import CapacityForecast
 
 RULES = rules_of("""
@@ -349,7 +349,7 @@ def test_the_noise_of_what_is_foreseen(change_s, deviation):
     """
 
     def foreseen(seed: int) -> float:
-        capacity = Series((0.0, change_s), (10.0, 5.0))
+        capacity = Timeline((0.0, change_s), (10.0, 5.0))
         return CapacityForecast(capacity, 10, 3600.0, 0.0, 0.2, 0.0, 0.0, seed).at(0.0)[1].item()
 
     counts = [foreseen(seed) for seed in range(400)]

@@ -41,7 +41,7 @@ class DrawnRun:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class HostTimeline:
     """Spans by server and time, and runs in the order of their ends, until `end_s`."""
 
     spans: tuple[StateSegment, ...]
@@ -70,7 +70,7 @@ class Timeline:
                     yield cut
 
 
-def read_timeline(prefix: Path | str, platform: Platform) -> Timeline:
+def read_timeline(prefix: Path | str, platform: Platform) -> HostTimeline:
     """Return the timeline of the run whose files are under `prefix`, up to the end of the last job.
 
     Needs `PREFIX_jobs.csv` and `PREFIX_pstate_changes.csv`. Raises InputError if they are missing, malformed, or name
@@ -78,7 +78,7 @@ def read_timeline(prefix: Path | str, platform: Platform) -> Timeline:
     """
     runs = tuple(_runs(prefix, len(platform)))
     end_s = max((run.end_s for run in runs), default=0.0)
-    return Timeline(tuple(_spans(prefix, platform, end_s)), runs, end_s)
+    return HostTimeline(tuple(_spans(prefix, platform, end_s)), runs, end_s)
 
 
 def _runs(prefix: Path | str, hosts: int) -> Iterator[DrawnRun]:

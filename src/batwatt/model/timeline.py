@@ -37,7 +37,7 @@ DateSource = Literal["", "from", "days", "text"]
 
 
 @dataclass(frozen=True)
-class Series:
+class Timeline:
     """A step function: values that hold from their time until the next; times in s, strictly increasing.
 
     Before the first time the first value holds. After `end_s` the rows from `loop` on come again for ever, every
@@ -164,11 +164,11 @@ class Series:
             yield start, end, self.at(start)
             start = end
 
-    def of(self, values: tuple[float, ...], name: str, unit: str, source: str) -> Series:
+    def of(self, values: tuple[float, ...], name: str, unit: str, source: str) -> Timeline:
         """Return a series of other values at the same times."""
-        return Series(self.times_s, values, name, source, unit, loop=self.loop, period_s=self.period_s)
+        return Timeline(self.times_s, values, name, source, unit, loop=self.loop, period_s=self.period_s)
 
-    def upto(self, end_s: float) -> Series:
+    def upto(self, end_s: float) -> Timeline:
         """Return the series with its rows before `end_s`, at least one, each a row of its own. Raises InputError."""
         times, values = self.times_s, self.values
         if self.repeats and end_s > self.end_s:
@@ -192,7 +192,7 @@ class Series:
         edges_s = np.concatenate((self.edges_s[:first], (begins_s + rows_s).ravel(), ends_s))
         return edges_s, np.concatenate([self.array[:first], np.tile(self.array[first:], turns)])
 
-    def since(self, time_s: float) -> Series:
+    def since(self, time_s: float) -> Timeline:
         """Return the series from `time_s` s on, which becomes 0 s; a source that is over then holds its last value."""
         turn, index = self._place(time_s)
         again, period_s = self._loop
@@ -218,21 +218,21 @@ class Series:
         elif self.loop is None and (left_s := round(self.end_s - time_s, 6)) > max(rows):
             loop, length_s = None, left_s
         times, values = tuple(rows), tuple(rows.values())
-        return Series(times, values, self.name, self.source, self.unit, loop=loop, period_s=length_s)
+        return Timeline(times, values, self.name, self.source, self.unit, loop=loop, period_s=length_s)
 
-    def turned(self, time_s: float) -> Series:
+    def turned(self, time_s: float) -> Timeline:
         """Return a series from 0 s to its end, as one period of a periodic one, rotated so that `time_s` is 0 s."""
         at_s = time_s % self.end_s
         return self.lasting(True).since(at_s).lasting(False) if at_s else self
 
-    def lasting(self, repeat: bool) -> Series:
+    def lasting(self, repeat: bool) -> Timeline:
         """Return the series beginning again at its end, for ever, or ending there."""
         return replace(self, loop=0 if repeat else None, period_s=self.end_s - self.times_s[0])
 
     # integrals ----------------------------------------------------------------------------------------------------
 
     @classmethod
-    def regular(cls, values: Sequence[float], step_s: float = HOUR_S) -> Series:
+    def regular(cls, values: Sequence[float], step_s: float = HOUR_S) -> Timeline:
         """Return the series of values that hold `step_s` s each from 0 s on, and ends then."""
         edges_s: Array = np.arange(len(values) + 1, dtype=np.float64) * step_s
         return cls.of_edges(edges_s, np.array(values, dtype=np.float64))
@@ -245,10 +245,10 @@ class Series:
         unit: str = "",
         begin: str = "",
         date_source: DateSource = "",
-    ) -> Series:
+    ) -> Timeline:
         """Return the series of `values[i]` in [`edges_s[i]`, `edges_s[i + 1]`[, which ends at the last edge."""
         times_s, period_s = tuple(edges_s[:-1].tolist()), float(edges_s[-1] - edges_s[0])
-        series = Series(times_s, tuple(values.tolist()), "value", source, unit, begin, date_source, None, period_s)
+        series = Timeline(times_s, tuple(values.tolist()), "value", source, unit, begin, date_source, None, period_s)
         series.__dict__.update(edges_s=edges_s, array=values)
         return series
 
@@ -262,7 +262,7 @@ class Series:
         """The values; shape [rows]."""
         return np.array(self.values, dtype=np.float64)
 
-    def with_array(self, values: Array, unit: str | None = None) -> Series:
+    def with_array(self, values: Array, unit: str | None = None) -> Timeline:
         """Return the series of other values at the same times."""
         other = replace(self, values=tuple(values.tolist()), unit=self.unit if unit is None else unit)
         other.__dict__.update(edges_s=self.edges_s, array=values)
@@ -279,11 +279,11 @@ class Series:
         money, _, energy = self.unit.partition("/")
         return money if energy == "kWh" and money not in ("g", "money") else ""
 
-    def unrolled(self, end_s: float) -> Series:
+    def unrolled(self, end_s: float) -> Timeline:
         """Return a series without repetition, but as long as `end_s` or longer if it repeats. Raises InputError."""
         if self.loop is None:
             return self
-        longer: Series | None = self.__dict__.get("_longer")
+        longer: Timeline | None = self.__dict__.get("_longer")
         if longer is None or longer.end_s < end_s:
             first, period_s = self._loop
             first_s = self.times_s[first]
@@ -291,7 +291,7 @@ class Series:
                 edges_s, values = np.append(self.edges_s[:-1], max(self.end_s, 2.0 * end_s)), self.array
             else:
                 edges_s, values = self._repeated(max(1, math.ceil((2.0 * end_s - first_s) / period_s)))
-            longer = Series.of_edges(edges_s, values, self.source, self.unit, self.begin, self.date_source)
+            longer = Timeline.of_edges(edges_s, values, self.source, self.unit, self.begin, self.date_source)
             self.__dict__["_longer"] = longer
         return longer
 
@@ -337,7 +337,7 @@ class Series:
             problem = f"the signal ends at {self.end_s:g} s, before {end_s:g} s, which {whose} may need"
             raise InputError(self.source, problem, "take a longer signal, or let jobs wait less")
 
-    def plus(self, other: Series, own: float, others: float) -> Series:
+    def plus(self, other: Timeline, own: float, others: float) -> Timeline:
         """Return `own` x this + `others` x another series, such as carbon and price, over the time that both cover.
 
         Raises InputError.
@@ -350,7 +350,7 @@ class Series:
         edges = np.unique(np.concatenate([self.unrolled(end_s).edges_s, other.unrolled(end_s).edges_s]))
         edges = np.append(edges[edges < end_s], end_s)
         values = own * self.values_at(edges[:-1]) + others * other.values_at(edges[:-1])
-        sums = Series.of_edges(edges, values, self.source, begin=self.begin)
+        sums = Timeline.of_edges(edges, values, self.source, begin=self.begin)
         first = int(np.searchsorted(edges, first_s))
         return replace(sums, loop=first, period_s=float(edges[-1] - edges[first])) if both else sums
 
@@ -366,7 +366,7 @@ class Series:
         """The mean over time, of each row once."""
         return float(np.average(self.values, weights=self.lasting_s))
 
-    def averaged(self, period_s: float) -> Series:
+    def averaged(self, period_s: float) -> Timeline:
         """Return a series that begins at 0 s with one row per period, its mean over the period. Raises InputError."""
         if not self.end_s / period_s <= MAX_STEPS:
             problem = f"the signal's length / period must be <= {MAX_STEPS}, got {self.end_s:g} / {period_s!r} s"
@@ -420,7 +420,7 @@ class Series:
         return min(max(0, self._place(time_s)[1]), self._loop[0]) if time_s > -math.inf else 0
 
 
-def combined(parts: Sequence[Series], join: Callable[[Iterable[float]], float]) -> Series:
+def combined(parts: Sequence[Timeline], join: Callable[[Iterable[float]], float]) -> Timeline:
     """Return the series of a function of the values of others, which has the name and the unit of the first.
 
     It repeats if one of them does, after the least common multiple of their periods. Raises InputError.
@@ -440,10 +440,10 @@ def combined(parts: Sequence[Series], join: Callable[[Iterable[float]], float]) 
         loop: int | None = times.index(settled_s)
     else:
         loop, period_s = (None, ends_s - times[0]) if ends_s > times[-1] else (-1, 0.0)
-    return Series(tuple(times), values, parts[0].name, parts[0].source, parts[0].unit, loop=loop, period_s=period_s)
+    return Timeline(tuple(times), values, parts[0].name, parts[0].source, parts[0].unit, loop=loop, period_s=period_s)
 
 
-def _common_period_s(repeating: Sequence[Series]) -> float:
+def _common_period_s(repeating: Sequence[Timeline]) -> float:
     """Return the period in s after which all of some series repeat. Raises InputError."""
     periods_s = list(dict.fromkeys(part.period_s for part in repeating))
     common_s = periods_s[0]
@@ -461,12 +461,12 @@ def _common_period_s(repeating: Sequence[Series]) -> float:
     return common_s
 
 
-def least_of(one: Series, other: Series) -> Series:
+def least_of(one: Timeline, other: Timeline) -> Timeline:
     """Return the smaller of two series at any time. Raises InputError."""
     return replace(combined((one, other), min), source=f"least of {one.source} and {other.source}")
 
 
-def least_around(series: Series, before_s: float, after_s: float) -> Series:
+def least_around(series: Timeline, before_s: float, after_s: float) -> Timeline:
     """Return the series of the least value from `before_s` s before each time to `after_s` s after it."""
     if not (before_s or after_s):
         return series
@@ -478,7 +478,7 @@ def least_around(series: Series, before_s: float, after_s: float) -> Series:
         times = sorted({settled_s, *(time_s for time_s in plain.times_s if time_s < settled_s + period_s)})
         values = tuple(plain.at(time_s) for time_s in times)
         again = times.index(settled_s)
-        return Series(tuple(times), values, series.name, series.source, series.unit, loop=again, period_s=period_s)
+        return Timeline(tuple(times), values, series.name, series.source, series.unit, loop=again, period_s=period_s)
     rows = deque[tuple[float, float]]()
     least: dict[float, float] = {}
     # a row holds from `after_s` before its time until `before_s` after its end: both are in the order of the rows
@@ -497,10 +497,10 @@ def least_around(series: Series, before_s: float, after_s: float) -> Series:
                 rows.popleft()
             first += 1
         least[time_s] = rows[0][1]
-    return Series(tuple(least), tuple(least.values()), series.name, series.source, series.unit)
+    return Timeline(tuple(least), tuple(least.values()), series.name, series.source, series.unit)
 
 
-def checked_capacity(series: Series, slots: int | None, where: object) -> Series:
+def checked_capacity(series: Timeline, slots: int | None, where: object) -> Timeline:
     """Return the series if its values are whole numbers in [0, `slots`]; else raise InputError with time and value."""
     most = math.inf if slots is None else slots
     for time_s, value in zip(series.times_s, series.values, strict=True):
