@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
+from batwatt.inputs.limits import CAPACITY_KINDS as CAPACITIES
+from batwatt.inputs.limits import ENVELOPE_KINDS as TERMS
 from cli_commands import COMMANDS, LEAVES
 
 import batwatt
 from batwatt.api.comparison_result import Comparison
 from batwatt.cli.inputs import TABLES
 from batwatt.inputs.convert import SUFFIXES
-from batwatt.inputs.limits import CAPACITY_KINDS as CAPACITIES
-from batwatt.inputs.limits import ENVELOPE_KINDS as TERMS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.registry import KINDS, names
 

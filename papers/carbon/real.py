@@ -22,8 +22,8 @@ from batwatt.batsim.adapters import simulate as play
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
-from batwatt.inputs.series import read_integral
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.series import read_on_clock
+from batwatt.inputs.source import SignalFile
 from batwatt.model.platform import machines_platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
@@ -33,7 +33,7 @@ from batwatt.results.run_files import write_record
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.carbon.simulator import Outcome, ShiftOptions, simulate
-from batwatt.units import DAY_S, HOUR_S
+from batwatt.units import HOUR_S
 from papers.carbon import gaia, tables
 from papers.pages import number
 
@@ -137,7 +137,7 @@ def engine_runs(
 
 if __name__ == "__main__":
     read = read_phase_jobs(Path(sys.argv[1]))
-    german = read_integral(SignalFile(Path(sys.argv[2]), gaps="line"), DAYS * DAY_S)
+    german = read_on_clock(SignalFile(Path(sys.argv[2]), days=DAYS, gaps="line"))
     started = [with_startup(job) for job in read]
     tables.write("real", alone(read, german))
     tables.write("real-startups", with_startups(started, german))

@@ -18,7 +18,7 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.source import SignalFile
 from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant

@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from batwatt.inputs.series import read_integral
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.series import read_on_clock
+from batwatt.inputs.source import SignalFile
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
@@ -153,7 +153,7 @@ def run(studies: Path, signal: Path) -> pd.DataFrame:
     """Return the table of all jobs and arrivals."""
     cases = list(cases_of(yaml.safe_load(studies.read_text(encoding="utf-8"))))
     needed_s = max(case.arrivals_s[-1] + case.deadline_s for case in cases)
-    integral = read_integral(SignalFile(signal, wanted="carbon", gaps="line"), needed_s + MARGIN_S)
+    integral = read_on_clock(SignalFile(signal, days=(needed_s + MARGIN_S) / DAY_S, wanted="carbon", gaps="line"))
     with ProcessPoolExecutor() as pool:
         return pd.concat(pool.map(partial(rows_of, integral=integral), cases, chunksize=4), ignore_index=True)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from batwatt.inputs.character import bill, characterise
-from batwatt.inputs.limits import parse_capacity
+from batwatt.inputs.spec import parse_series
 from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY
 from batwatt.model.timeline import Timeline
 from papers.claims import Claim
@@ -60,11 +60,10 @@ HEADROOMS = (1.0, 0.9, 0.84, 0.8, 0.77, 0.7)
 
 def capacity_of(text: str) -> tuple[Timeline, Timeline]:
     """Return the capacity that a text describes, and the signal behind it."""
-    spec = parse_capacity(text)
-    assert spec is not None
-    signal = spec.signal()
+    spec = parse_series("fraction", text)
+    signal = spec.paid()
     assert signal is not None
-    return spec.unrepeated(0.0), signal
+    return spec.timeline(), signal
 
 
 def by_hour(capacity: Timeline) -> Floats:

@@ -11,7 +11,6 @@ import numpy as np
 
 from batwatt.checks import time_zone
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.signal import parse_date_s
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Array, Steps, constant
 from batwatt.schedulers.carbon.execution import Interval, ShiftJob, carry_out
@@ -121,10 +120,10 @@ def by_constraint(job: ShiftJob, constraint: str, integral: Timeline, clock: str
     The signal must tell its date. Raises InputError.
     """
     kind = _kind(constraint)
-    if not integral.begin:
+    if integral.date_s is None:
         problem = f"{kind} needs a date, and the signal has none"
         raise InputError(integral.source, problem, "take a signal with dates, or say how many hours jobs may wait")
-    begin = datetime.fromtimestamp(parse_date_s(integral.begin), UTC)
+    begin = datetime.fromtimestamp(integral.date_s, UTC)
     # whole microseconds, so that 09:00 is 09:00
     finish = begin + timedelta(microseconds=round((job.arrival_s + job.length_s) * 1e6))
     target = CONSTRAINTS[kind](finish.astimezone(time_zone("options", "clock", clock)))

@@ -192,7 +192,7 @@ def _check(jobs: Sequence[ShiftJob], integral: Timeline, options: ShiftOptions) 
     if times > 1:
         raise InputError("the jobs", f"{times} of them have the id {name!r}", "give each job its own")
     price = options.price
-    if price is not None and price.begin and integral.begin and price.begin != integral.begin:
+    if price is not None and None not in (price.date_s, integral.date_s) and price.date_s != integral.date_s:
         problem = f"begins at {price.begin}, the carbon signal {integral.source} at {integral.begin}"
         raise InputError(price.source, problem, "let both begin at the same date")
     for job in jobs:

@@ -82,3 +82,15 @@ def microseconds(time_s: float) -> float:
 def number_text(value: Any) -> str:
     """Return the shortest text that reads back as the same number. Raises OverflowError beyond all doubles."""
     return repr(float(value)).removesuffix(".0")
+
+
+def date_text(date_s: float) -> str:
+    """Return a date in s since 1970 as text in UTC, to the minute or as exactly as needed, at most to 1e-6 s."""
+    # most commands show no date
+    import numpy as np
+
+    whole_s = math.floor(date_s)
+    whole_us = whole_s * 1_000_000 + round((date_s - whole_s) * 1e6)
+    unit = "us" if whole_us % 1_000_000 else "s" if whole_us % 60_000_000 else "m"
+    # numpy's dates, as Python's have fewer years
+    return f"{np.array(whole_us, dtype='datetime64[us]').astype(f'datetime64[{unit}]')}Z"

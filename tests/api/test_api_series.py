@@ -12,7 +12,7 @@ import batwatt as bw
 from batwatt.api.series import signal_or
 from batwatt.errors import InputError
 from batwatt.inputs.series import on_clock
-from batwatt.model.signal import Clock, parse_date_s
+from batwatt.model.signal import Clock
 
 DATES = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
 PRICES = [40.0 + 10.0 * (hour % 7) for hour in range(48)]
@@ -128,10 +128,12 @@ def test_signals_are_read_as_the_command_line_reads_them(load, files):
     assert metrics(load, price=day)["cost"] == metrics(load, price="p.csv,days=0.125,repeat=yes")["cost"] is not None
     sun = bw.read_signal("power:sun.csv,scale=2 + constant:500")
     assert (sun.unit, sun.values[0], sun.end_s) == ("W", 2 * 40_000.0 + 500.0, 48 * 3600.0)
-    with pytest.raises(InputError, match="constant:5: has no end of its own; give it to simulate, as envelope="):
-        bw.read_signal("constant:5")
+    assert bw.read_signal("constant:5").at(1e9) == 5.0
+    assert bw.read_signal("power:sun.csv,repeat=yes").at(48 * 3600.0 + 1.0) == 40_000.0
+    with pytest.raises(InputError, match="has no end; say end=, in s, or add a file"):
+        bw.read_signal("walk:range=0.6")
     with pytest.raises(InputError, match="wanted: is for files, not for"):
-        bw.read_signal("power:sun.csv", wanted="power")
+        bw.read_signal("power:sun.csv", wanted="price")
 
 
 def test_plans_of_one_job_have_prices_by_their_units(files):
@@ -182,7 +184,7 @@ def test_a_signal_repeats_from_its_row_loop_on():
     assert both.values_at(hours).tolist() == [sums[0].at(at_s) + sums[1].at(at_s) for at_s in hours]
 
 
-DATED = {"begin": "2024-07-01T00:00Z"}
+DATED = {"date_s": "2024-07-01T00:00Z"}
 
 
 @pytest.mark.parametrize("moved_h", [1.0, 2.5, -1.5])
@@ -195,7 +197,7 @@ DATED = {"begin": "2024-07-01T00:00Z"}
     ],
 )
 def test_series_by_date_move_to_the_clock_of_a_run(series, moved_h):
-    begin_s = parse_date_s(series.begin) + 3600.0 * moved_h
+    begin_s = series.date_s + 3600.0 * moved_h
     clock = Clock(begin_s, last_s=36000.0, end_s=72000.0)
     moved, signal = on_clock(series, clock), on_clock(signal_or("carbon", series), clock)
     for half_hour in range(40 if series.repeats else 2):

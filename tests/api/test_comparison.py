@@ -110,7 +110,7 @@ def test_windows_by_hand(date):
     """
     lengths = {"submission_time_s": [0, 0, 120, 300], "length_s": [150, 80, 60, 50]}
     jobs = bw.Workload.from_frame(pd.DataFrame({"id": list("abcd"), **lengths, "hosts": [1, 2, 1, 3]}))
-    power = bw.Series((0.0, 100.0, 200.0), (300.0, 200.0, 300.0), "power_w", begin=date)
+    power = bw.Series((0.0, 100.0, 200.0), (300.0, 200.0, 300.0), "power_w", date_s=date or None)
     price = pd.Series([1.0, 2.0, 3.0, 3.0], index=[0.0, 100.0, 200.0, 5000.0], name="price (EUR/kWh)")
     cases = {"a": Case("varcap"), "b": Case("powercap", {"response": "none"}, "none")}
     result = compare(MACHINES, jobs, power, cases, price=price, samples=3)
@@ -294,7 +294,7 @@ def test_a_notebook_shows_the_table_once(monkeypatch):
         ({"seeds": [1, 1]}, "seeds: has a seed twice"),
         ({"samples": 60}, "window 2 of 60, .* has no job; take fewer samples"),
         ({"cases": None}, "cases: must be a preset or a dict of cases"),
-        ({"envelope": ""}, "envelope: '' is not an envelope"),
+        ({"envelope": ""}, "envelope '': names no file"),
         ({"envelope": None}, "case 'x': option 'capacity': the scheduler needs one"),
     ],
 )

@@ -73,7 +73,7 @@ REFUSED = {
     "RUN --width nodes": "--fields, --width: are for job logs",
     "RUN --carbon signal.csv,days=1e-5": "the signal ends at 0.864 s, the last job is submitted at",
     # machines that come and go
-    "RISK --capacity ''": "capacity: '' is not a capacity; give a file, or a text such as walk:range=0.6",
+    "RISK --capacity ''": "capacity '': names no file; write FILE, then keys",
     "RISK --window 3600:600": "--window: invalid window '3600:600'",
     "RISK --long 0": "--long: 0 is not a number of seconds > 0",
     f"run -p {SMALL} -w t.txt --cores 7 -s riskaware --capacity walk.csv -e out/x": "--cores",
@@ -116,11 +116,10 @@ REFUSED = {
     "convert vm.csv --format azure --collections t.csv": "--collections: is for --format borg; leave it out",
     "generate capacity walk:range=0.6 -o /dev/full": "/dev/full: cannot be written (No space left on device)",
     "generate trace --like tng --kind uniform": "--kind: is not for traces with --like",
-    "generate capacity walk.csv": "CAPACITY: 'walk.csv' describes no capacity; write for instance",
-    "generate envelope sun.csv": "ENVELOPE: 'sun.csv' describes no envelope; write for instance power:solar.csv",
+    "generate capacity nix.csv": "nix.csv: cannot be read",
+    "generate envelope nix.csv": "nix.csv: cannot be read",
     "generate envelope constant:5 --state-of-charge x.csv": "--state-of-charge: there is no battery; add for instance",
-    "characterise walk:range=0.6 --column x": "--column: is for a file",
-    "characterise prices.csv --machines 5": "--machines: is for a column 'machines', not 'price'",
+    "characterise short.csv,full=5": "column 'power_w' is in W, not machines or fractions of them; name another",
     "optimum -p SMALL -w long.json --envelope short.csv --effort 1 -e out/x": "in steps of 0.001 s are more than",
     # usage
     "rnu": "No such command 'rnu'",

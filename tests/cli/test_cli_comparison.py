@@ -181,7 +181,7 @@ def test_an_envelope_that_is_written_as_text(site):
     assert again.code == 0, again.err
     assert site.file("a_jobs.csv") == site.file("b_jobs.csv") and site.metrics("a") == site.metrics("b")
     about = json.loads(site.file("a_metadata.json"))
-    assert about["envelope"].startswith("power:") and list(about["inputs"]) == ["workload", "envelope solar.csv"]
+    assert about["envelope"].startswith("power:") and list(about["inputs"]) == ["workload", "envelope"]
 
 
 @pytest.mark.parametrize(("head", "unit"), [("price (EUR/MWh)", "EUR"), ("price (money/MWh)", "money")])

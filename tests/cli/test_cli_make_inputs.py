@@ -35,7 +35,8 @@ def test_characterised_text_and_files(house):
     assert rows["synthetic"].startswith("walk:range=0.5")
     walk = house.write("walk.txt", "24\n1200 26\n2400 24\n")
     assert printed(house.batwatt("characterise", walk))["mean"] == "24.67"
-    rows = printed(house.batwatt("characterise", walk, "--machines", 50))
+    walk = house.write("walk.csv", "time_s,machines\n0,24\n1200,26\n2400,24\n")
+    rows = printed(house.batwatt("characterise", f"{walk},full=50"))
     assert (rows["range"], rows["frequency"].split(",")[0]) == ("0.04 (0.48 to 0.52)", "3 an hour possible")
 
 

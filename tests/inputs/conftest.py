@@ -8,7 +8,7 @@ import pytest
 from files_of_tests import refusal
 
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.source import SignalFile
 from batwatt.model.timeline import Timeline
 
 

@@ -10,9 +10,8 @@ import pytest
 from batwatt.cli.options import input_option
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.load import Needs, load
-from batwatt.inputs.series import SignalSpec
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
 from batwatt.model.timeline import Timeline
 from batwatt.run.find_scheduler import scheduler_class
@@ -25,10 +24,11 @@ MACHINES = MachineSpec(4, 1)
 def test_texts_describe_series():
     texts = {"envelope": "constant:40", "capacity": "walk:range=0.6,seed=1", "carbon": "nl.csv", "price": "p.csv"}
     inputs = Inputs(MACHINES, (Path("w.json"),), **texts)
-    kinds = {"envelope": EnvelopeSpec, "capacity": CapacitySpec, "carbon": SignalSpec, "price": SignalSpec}
-    assert {name: type(getattr(inputs, name)) for name in texts} == kinds
+    kinds = {"envelope": "power", "capacity": "machines", "carbon": "carbon", "price": "price"}
+    assert {name: getattr(inputs, name).quantity for name in texts} == kinds
     named = Inputs(MACHINES, (Path("w.json"),), envelope="caps.csv", capacity=Path("walk:x"))
-    assert (named.envelope, named.capacity) == (Path("caps.csv"), Path("walk:x"))
+    assert named.envelope == SeriesSpec.of_file("power", Path("caps.csv"))
+    assert named.capacity == SeriesSpec.of_file("machines", Path("walk:x"))
     for name in texts:
         with pytest.raises(InputError, match=f"^{name}.* ' '|^{name} ' '"):
             Inputs(MACHINES, (Path("w.json"),), **{name: " "})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from batwatt.inputs.series_files import read_capacity, read_series
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.source import SignalFile
 from batwatt.model.timeline import Timeline
 
 

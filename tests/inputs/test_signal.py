@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.source import SignalFile
 from batwatt.model.timeline import Timeline
 
 HOURS = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{100 + h}\n" for h in range(6))
@@ -80,7 +80,7 @@ def test_formats(read, text):
 def test_the_carbon_plugins_columns(read):
     text = "host_id timestamp carbon_intensity\na 0 1\nb 0 2\na 60 3\nb 60 4\n"
     signal = read(text, zone="b")
-    assert (signal.times_s, signal.values, signal.begin) == ((0.0, 60.0), (2.0, 4.0), "")
+    assert (signal.times_s, signal.values, signal.begin) == ((0.0, 60.0), (2.0, 4.0), None)
     assert "has 2 zones in column 'host_id': a, b; choose one with zone=" in refusal(read, text)
 
 

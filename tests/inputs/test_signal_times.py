@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.source import SignalFile
 
 MTU = '"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]","Currency","BZN|FR"\n'
 NEW = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from files_of_tests import refusal, written
 
-from batwatt.inputs.limits import parse_capacity
+from batwatt.inputs.spec import parse_series
 from batwatt.model.signal import declared_unit, kind_in, unit_in
 from batwatt.study.yaml_model import MAX_VALUES, Declared, parse_declared
 
@@ -223,10 +223,10 @@ def test_commas_that_may_be_either_are_refused(read, cells):
 def test_a_budget_needs_no_unit_but_a_column_of_its_kind(tmp_path):
     power = written(tmp_path, table("1", "2", "3", header="datetime,ac_power"), "power.csv")
     plain = written(tmp_path, table("1", "2", "3", header="datetime,value"), "plain.csv")
-    line = refusal(parse_capacity(f"carbon:{power},budget=0.7").series, 10, 3600.0)
+    line = refusal(parse_series("machines", f"carbon:{power},budget=0.7").timeline, None, 3600.0, 10)
     assert "is of power, not of carbon; name a column of carbon, or take another" in line
-    assert parse_capacity(f"stranded:{power},threshold=2").series(10, 3600.0).values[0] == 10
-    assert len(parse_capacity(f"carbon:{plain},budget=0.7").series(10, 3600.0)) == 3
+    assert parse_series("machines", f"stranded:{power},threshold=2").timeline(None, 3600.0, 10).values[0] == 10
+    assert len(parse_series("machines", f"carbon:{plain},budget=0.7").timeline(None, 3600.0, 10)) == 3
 
 
 # aliases and keys of YAML

@@ -26,7 +26,7 @@ from batwatt.inputs.character import (
     random_walk,
     vary,
 )
-from batwatt.inputs.limits import parse_capacity
+from batwatt.inputs.spec import parse_series
 from batwatt.model.timeline import Timeline
 
 
@@ -227,7 +227,7 @@ def test_parameters_are_recovered(structure, range_, mean, quarters, period_s, l
     series = vary(made, 4000 * period_s)
     character = characterise(replace(series, loop=None, period_s=4000 * period_s))
     assert character.structure == structure and character.period_s == period_s
-    synthetic = characterise(parse_capacity(character.spec).source.fractions(4000 * period_s, 1))
+    synthetic = characterise(parse_series("fraction", character.spec).timeline(None, 4000 * period_s))
     assert synthetic.structure == structure and synthetic.range == pytest.approx(character.range, rel=0.2)
     # levelled, a series keeps away from one end by as much as it is shifted
     assert character.range == pytest.approx(range_, rel=0.2 if level else 0.03) and character.range <= range_ + 1e-9

@@ -19,8 +19,9 @@ from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.convert import convert_file, read_trace, window_workload, workload_json
 from batwatt.inputs.jobs import TraceJob
 from batwatt.inputs.workloads.google_like import to_text
-from batwatt.model.signal import date_text, parse_date_s
+from batwatt.model.signal import parse_date_s
 from batwatt.protocol.workload4 import parse_workload
+from batwatt.units import date_text
 
 TRACE = [
     TraceJob("late", 200.5, 10.0, 1),

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from batwatt.inputs.limits import parse_envelope
+from batwatt.inputs.spec import parse_series
 from papers import pages
 from papers.cross import estimates, frames, knowledge, run, tables
 
@@ -98,7 +98,7 @@ def test_the_sun_has_the_share_that_is_declared(tmp_path):
     end_s = 14 * 86400.0
     sun = {"peak": 0.9, "file": "solar.csv", "from": ["2024-07-01"]}
     text = run.envelope_of(sun, 0, 0.5, 1000.0, tmp_path)
-    series = parse_envelope(text).series(end_s, 1000.0)
+    series = parse_series("power", text).timeline(None, end_s, 1000.0)
     mean_w = sum(value * (end - begin) for begin, end, value in series.steps(0.0, end_s)) / end_s
     # values below 0 at night count as 0 here
     assert mean_w == pytest.approx(500.0, rel=0.01)

@@ -259,18 +259,18 @@ def test_an_envelope_means_what_its_text_means(caplog, workload, keys):
     assert "days" not in keys or at(read.envelope, 0, 3 * 3600, 6 * 3600 + 3600) == [10, 10, 11]
 
 
-def test_objects_that_the_date_of_0_s_would_change_are_refused():
-    line = r"carbon.csv.*: was read with days= from 2024-09-03T00:00Z on, and 0 s of the"
-    with pytest.raises(InputError, match=line):
-        simulated("night.sacct", carbon=bw.read_signal("carbon.csv,days=1"))
+def test_objects_move_to_the_date_of_0_s(caplog):
+    """0 s of the run is 21:36 of the day, 24 minutes before the row of 22:00; a day of the file ends at midnight."""
     sun = bw.read_signal("power:sun.csv + constant:20")
     assert sun.begin == "2024-09-03T00:00Z"
     assert at(simulated("plain.json", envelope=sun).envelope, 0, 3600) == [20, 21]
-    line = f"power:sun.csv .*: was read from 2024-09-03T00:00Z on, and 0 s of the run is {BEGIN}; give the text itself"
-    with pytest.raises(InputError, match=line):
-        simulated("night.sacct", envelope=sun)
-    with pytest.raises(InputError, match="has no end of its own; give it to simulate, as envelope="):
-        bw.read_signal("power:sun.csv,repeat=yes")
+    whole = simulated("night.sacct", envelope="power:sun.csv + constant:20").envelope
+    times_s = [600.0 * step for step in range(30)]
+    assert at(simulated("night.sacct", envelope=sun).envelope, *times_s) == at(whole, *times_s)
+    caplog.clear()
+    day = simulated("night.sacct", envelope=bw.read_signal("sun.csv,days=1", wanted="power"))
+    assert at(day.envelope, 0, 1440, 5040, 8640, 1e6) == [21, 22, 23, 23, 23]
+    assert "the last holds where there is none" in caplog.text
 
 
 def test_a_series_that_ends_says_so(tmp_path, caplog):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from batwatt.inputs.batsim_files import phase_workload
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.limits import parse_capacity
 from batwatt.inputs.servers import machines_xml
+from batwatt.inputs.spec import parse_series
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
 from batwatt.model.signal import Window
 from batwatt.model.work import constant
@@ -103,7 +103,7 @@ def test_random_runs(scheduler, rows, seed, cut, data):
         steps = "".join(f"{300 * i},{value!r}\n" for i, value in enumerate(watts.tolist()))
         (folder / "envelope.csv").write_text("time_s,power_w\n" + steps + "2400,9999\n")
         machines = SpeedMachineSpec if scheduler in ("powercap", "oversubscribed") else MachineSpec
-        capacity = parse_capacity(f"walk:range=0.6,mean=0.7,step=0.3,period=250,end=6000,seed={seed}")
+        capacity = parse_series("machines", f"walk:range=0.6,mean=0.7,step=0.3,period=250,end=6000,seed={seed}")
         inputs = Inputs(
             machines(MACHINES, CORES, off_s=5.0, on_s=20.0),
             (folder / "jobs.csv",),

@@ -10,8 +10,8 @@ from cli_house import ROOT
 
 from batwatt.inputs.character import Walk, random_walk
 from batwatt.inputs.formats import read_riskaware
-from batwatt.inputs.limits import parse_capacity
 from batwatt.inputs.series_files import read_capacity, to_csv
+from batwatt.inputs.spec import parse_series
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
@@ -237,8 +237,8 @@ def test_options_that_generated_inputs_set(risky):
 def test_walks_are_levelled_over_the_window_of_the_workload(risky):
     walk = {"spec": "walk:range=0.6", "seeds": [1]}
     spec = declare(risky, VARIED, capacities=[walk]).cells[0].spec.inputs.capacity
-    expected = parse_capacity("walk:range=0.6,window=7200,seed=1")
-    assert spec.series(100, 1e6).values == expected.series(100, 1e6).values
+    expected = parse_series("machines", "walk:range=0.6,window=7200,seed=1")
+    assert spec.timeline(None, 1e6, 100).values == expected.timeline(None, 1e6, 100).values
 
 
 # keys ----------------------------------------------------------------------------------------------------------------

@@ -20,8 +20,10 @@ from batwatt.errors import InputError, collected_remarks, remark
 from batwatt.files import whole_file, write_text
 from batwatt.inputs.batch_logs import AccountingOptions
 from batwatt.inputs.convert import read_trace
-from batwatt.inputs.series import covering
-from batwatt.model.signal import Clock, date_text, parse_date_s
+from batwatt.inputs.series import check_covers, on_clock
+from batwatt.inputs.spec import Quantity, parse_series
+from batwatt.model.signal import Clock, parse_date_s
+from batwatt.model.timeline import Timeline
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.results.figures import figures_of
 from batwatt.results.groups import UNKNOWN
@@ -29,6 +31,7 @@ from batwatt.results.run_files import without_formulas_in
 from batwatt.results.summary import columns_of, table_text
 from batwatt.results.tables import TableColumn
 from batwatt.results.usage import BY, DECIMALS, IDLE, JOBS, by_month, idle_nodes, usage, used_nodes
+from batwatt.units import date_text
 
 _log = logging.getLogger(__name__)
 _LABELS = {"user": "user", "account": "group", "partition": "queue"}
@@ -155,7 +158,7 @@ def account(
         first_s, last_s = float(rows["begin_s"].min()), float(rows["end_s"].max())
         clock = Clock(date, first_s=first_s, last_s=first_s, end_s=last_s)
         kinds: Any = (("carbon_kg", "carbon", carbon), ("cost", "price", price))
-        signals = {name: covering(kind, signal, clock) for name, kind, signal in kinds if signal is not None}
+        signals = {name: _covering(kind, signal, clock) for name, kind, signal in kinds if signal is not None}
     facts = [("log", str(path)), ("period", f"{period}, months of {zone or options.tz}")]
     facts += [("jobs", f"{len(jobs)}, {len(jobs) - modelled} by measured energy")]
     facts += [("node in use", f"{busy_w:g} W")] if busy_w is not None else []
@@ -189,3 +192,14 @@ def _recorded(path: Path, options: AccountingOptions) -> tuple[pd.DataFrame, flo
     jobs = jobs[jobs["begin_s"].notna()]
     _remark(path, jobs.duplicated(["id", "begin_s"]), "are left out: listed twice")
     return jobs.drop_duplicates(["id", "begin_s"]), table.origin_s
+
+
+def _covering(quantity: Quantity, signal: str | Timeline, clock: Clock) -> Timeline:
+    """Return a signal on a clock. Raises InputError if hours of the clock are missing."""
+    if isinstance(signal, Timeline):
+        check_covers(signal, clock)
+        return on_clock(signal, clock)
+    spec = parse_series(quantity, signal)
+    counted = any(source.days is not None and source.begin is None for source in spec.sources)
+    check_covers(spec.timeline(), clock, counted=counted)
+    return spec.timeline(clock)

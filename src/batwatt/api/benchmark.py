@@ -189,7 +189,7 @@ def _run(cell: str, cases: Mapping[str, Case], workers: int) -> dict[str, list[R
     jobs, limit = parse_workload(data, "w0", cell), declared.cells[cell]["limit"].format(data=data_folder())
     cap = sample_read(hosts, jobs, USUAL, envelope=limit).cap
     assert cap is not None
-    cap = replace(cap, begin="")
+    cap = replace(cap, date_s=None)
     declared.check(cell, data, cap)
     window = (0.0, log.days * DAY_S)
     result = compare(hosts, jobs, cap, cases, window=window, samples=declared.windows, workers=workers)

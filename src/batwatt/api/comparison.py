@@ -266,7 +266,7 @@ def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, 
     cap = reduce(least_of, caps) if caps else None
     if read.clock is not None:
         workload = replace(workload, begin=read.clock.date)
-        cap = cap and replace(cap, begin=read.clock.date)
+        cap = cap and replace(cap, date_s=read.clock.date_s)
     # over all rows of the power, and at least until the last submission
     length_s = max(cap.end_s if cap else 0.0, workload.last_submission_s)
     return Sample(workload, cap, {"carbon_g": read.carbon, "cost": read.price}, length_s)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from batwatt.api.arguments import (
     checked,
@@ -38,10 +39,10 @@ from batwatt.model import platform as platforms
 from batwatt.model import timeline as timelines
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachineSpec
-from batwatt.model.signal import date_text, parse_date_s
+from batwatt.model.signal import parse_date_s
 from batwatt.model.timeline import MAX_ROWS
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.units import REFERENCE_SPEED
+from batwatt.units import REFERENCE_SPEED, date_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -259,11 +260,13 @@ class Series(Described, timelines.Timeline):
     _makers: ClassVar[str] = "read_series(path) or read_signal(path)"
 
     def __post_init__(self) -> None:
-        for name in ("name", "source", "unit", "begin"):
+        for name in ("name", "source", "unit"):
             text(name, getattr(self, name))
-        if self.begin:
-            object.__setattr__(self, "begin", date_text(parse_date_s(self.begin)))
-        one_of(get_args(timelines.DateSource))("date_source", self.date_source)
+        if self.date_s is not None:
+            date: Any = self.date_s
+            date_s = parse_date_s(date, "date_s") if isinstance(date, str) else real("date_s", date, -math.inf)
+            object.__setattr__(self, "date_s", date_s)
+        flag("pinned", self.pinned)
         if self.loop is not None:
             whole("loop", self.loop, -1)
         real("period_s", self.period_s)
@@ -324,21 +327,14 @@ def read_signal(path: PathLike, wanted: str | None = None) -> Series:
     Raises:
         batwatt.errors.InputError: Bad input.
     """
-    from batwatt.inputs.limits import parse_envelope
-    from batwatt.inputs.series import common_date, parse_signal
+    from batwatt.inputs.spec import has_kinds, parse_series
 
     described = str(path)
-    envelope = parse_envelope(described)
-    if envelope is None:
-        spec = parse_signal(None, described)
-        spec = replace(spec, file=replace(spec.file, wanted=cast(Any, wanted))) if wanted else spec
-        return cast(Series, _of(Series, spec.read()))
-    if wanted is not None:
+    if not has_kinds(described):
+        return cast(Series, _of(Series, parse_series(cast(Any, wanted or "any"), described).timeline()))
+    if wanted not in (None, "power"):
         raise InputError("wanted", f"is for files, not for {described!r}", "leave it out")
-    end_s = envelope.length_s()
-    if end_s is None or any(file.repeats for file in envelope.on(None).signal_files()):
-        raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
-    date = common_date(envelope.signal_files())
-    rows = envelope.series(end_s).upto(end_s)
-    begin = "" if date is None else date_text(date[0])
-    return cast(Series, _of(Series, replace(rows, begin=begin, date_source="text", loop=None, period_s=end_s)))
+    envelope = parse_series("power", described)
+    if envelope.is_open and not envelope.sources:
+        raise InputError(described, "has no end", "say end=, in s, or add a file")
+    return cast(Series, _of(Series, envelope.timeline(end_s=envelope.length_s() or 0.0)))

@@ -12,7 +12,7 @@ from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.inputs.convert import window_workload
 from batwatt.inputs.jobs import ALIASES, COLUMNS, NEEDS, TraceJob
-from batwatt.model.signal import Window, date_text, parse_date_s
+from batwatt.model.signal import Window, parse_date_s
 from batwatt.model.workload import (
     DEPENDS,
     ESTIMATE,
@@ -25,7 +25,7 @@ from batwatt.model.workload import (
     Profile,
     Workload,
 )
-from batwatt.units import number_text
+from batwatt.units import date_text, number_text
 
 if TYPE_CHECKING:
     import pandas as pd

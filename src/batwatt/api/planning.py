@@ -26,7 +26,7 @@ from batwatt.api.series import envelope_or, signal_or
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_arg, workload_arg
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.series import SignalKind, parse_signal
+from batwatt.inputs.spec import Quantity, parse_series
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -100,15 +100,15 @@ def plan_carbon(
     """
     from batwatt.inputs.batsim_files import read_model
     from batwatt.inputs.series import on_clock
-    from batwatt.model.signal import Clock, parse_date_s
+    from batwatt.model.signal import Clock
     from batwatt.protocol.job_fields import model_of
     from batwatt.schedulers.carbon.optimum import plan_job
 
     model = model_of(dict(job), "job") if isinstance(job, Mapping) else read_model(Path(job))
     carbon = _integral("carbon", "signal", signal)
     cost = None if price is None else _integral("price", "price", price)
-    if cost is not None and carbon.begin:
-        cost = on_clock(cost, Clock(parse_date_s(carbon.begin), last_s=deadline_s, end_s=deadline_s))
+    if cost is not None and carbon.date_s is not None:
+        cost = on_clock(cost, Clock(carbon.date_s, last_s=deadline_s, end_s=deadline_s))
     weights = carbon_weight, price_weight
     limits = {"slot_s": slot_s, "checkpoints": checkpoints}
     return plan_job(model, carbon, cost, weights, (start_s, deadline_s), cpus, limits)
@@ -157,9 +157,9 @@ def optimum(
     return result
 
 
-def _integral(kind: SignalKind, name: str, value: SeriesLike) -> Timeline:
+def _integral(kind: Quantity, name: str, value: SeriesLike) -> Timeline:
     signal = signal_or(kind, value, name)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")
-    integral: Timeline = parse_signal(kind, signal).read() if isinstance(signal, str) else signal
+    integral: Timeline = parse_series(kind, signal).timeline() if isinstance(signal, str) else signal
     return integral

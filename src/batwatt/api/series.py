@@ -12,7 +12,7 @@ import numpy as np
 
 from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
-from batwatt.model.signal import UNSTATED, date_text, factor_to, parse_date_s, unit_in
+from batwatt.model.signal import UNSTATED, factor_to, parse_date_s, unit_in
 from batwatt.model.timeline import DEFAULT_STEP_S, LARGEST, MACHINES, Timeline
 from batwatt.model.work import Array
 from batwatt.units import SINCE_1970_S
@@ -87,20 +87,18 @@ def _signal_of(name: str, value: Any) -> Timeline | None:
         return Timeline((0.0,), (number,), source=f"constant {number:g}", loop=None, period_s=LARGEST)
     if isinstance(value, Timeline):
         _check_begin(name, value.times_s[0])
-        rows = (
-            replace(value.since(0.0), begin=value.begin, date_source=value.date_source) if value.times_s[0] else value
-        )
+        rows = value.since(0.0) if value.times_s[0] else value
         return rows.lasting(False) if rows.loop == -1 else rows
     table = _pandas_of(name, value)
     if table is None:
         return None
-    times, values, begin = _parts_of_pandas(name, table)
+    times, values, date_s = _parts_of_pandas(name, table)
     _check_begin(name, times[0])
     stated = unit_in(str(table.name))
     last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
     edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
     source = f"the series of {name}" if table.name is None else f"the series {table.name!r}"
-    return Timeline.of_edges(edges, values, source, "" if stated is None else stated.text, begin)
+    return Timeline.of_edges(edges, values, source, "" if stated is None else stated.text, date_s)
 
 
 def _pandas_of(name: str, value: Any) -> pd.Series[Any] | None:
@@ -172,13 +170,13 @@ def _check_begin(name: str, first_s: float) -> None:
         raise InputError(name, problem, "let its times begin at 0, or give a series of pandas with dates")
 
 
-def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, str]:
+def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, float | None]:
     """Return times in s (from the first, if they are dates), values, and the first date in UTC. Raises InputError."""
     import pandas as pd
 
     if not len(series):
         raise InputError(name, "has no rows", "give at least one")
-    index, begin = series.index, ""
+    index, date_s = series.index, None
     if isinstance(index, pd.DatetimeIndex):
         stamps = index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
         times = np.asarray((stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64)
@@ -197,5 +195,5 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
     if not (np.diff(times) > 0.0).all() or not np.isfinite(times).all():
         raise InputError(name, "has times that do not increase", "sort the series, and drop times that come again")
     if isinstance(index, pd.DatetimeIndex):
-        begin, times = date_text(times[0]), times - times[0]
-    return times, series.to_numpy(dtype=np.float64), begin
+        date_s, times = float(times[0]), times - times[0]
+    return times, series.to_numpy(dtype=np.float64), date_s

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.checks import finite
 from batwatt.cli.printing import show_table, tabular
-from batwatt.errors import InputError
 from batwatt.units import DAY_S
 
 if TYPE_CHECKING:
@@ -27,33 +24,28 @@ CapacityEnd = Annotated[
 
 
 @tabular
-def characterise_capacity(
-    capacity: Annotated[str, typer.Argument(help="CSV with dates or time_s, or a text as for run --capacity.")],
-    machines: Annotated[
-        int | None, typer.Option("--machines", help="Machines that stand for 1 in a file of machines.", min=1)
-    ] = None,
-    column: Annotated[str | None, typer.Option(help="Column of a file.", show_default="by its name")] = None,
+def characterise_series(
+    series: Annotated[
+        str,
+        typer.Argument(help="As for run --capacity or --envelope: a file with its keys, or walk:, carbon:, ..."),
+    ],
     fixed: Annotated[float, typer.Option(help="Fixed fraction that costs are compared with.", min=0.0)] = 0.7,
     end: CapacityEnd = END_S,
 ) -> None:
-    """Show the range, structure, step and frequency of a capacity or a signal, and its cost or emissions.
+    """Show the range, structure, step and frequency of a series; of a capacity by a budget its cost or emissions.
 
     [bold]Example:[/]
     batwatt characterise carbon:power_profiles/carbon/carbon-hourly.csv,budget=0.7
     """
     from batwatt.inputs.character import bill, characterise
-    from batwatt.inputs.limits import parse_capacity
+    from batwatt.inputs.spec import parse_series, quantity_in
     from batwatt.results.tables import TableColumn
 
-    spec = parse_capacity(capacity)
-    if spec is None:
-        signal, paid = _of_file(Path(capacity), column, machines), None
-    else:
-        if column is not None:
-            raise InputError("--column", "is for a file", f"write column={column} into the text")
-        signal, paid = spec.unrepeated(end, machines or 1), spec.signal()
+    spec = parse_series(quantity_in(series), series)
+    signal = spec.timeline(end_s=end).lasting(False)
     character = characterise(signal)
     rows, content = _rows(character, signal), _content(character, signal)
+    paid = spec.paid()
     if paid is not None:
         cost = bill(signal, paid, fixed)
         rows += _bill_rows(cost, paid.name)
@@ -66,36 +58,6 @@ def _content(character: Character, signal: Timeline) -> dict[str, Any]:
     """Return the character of a signal as JSON."""
     more = {"range": character.range, "frequency_per_h": character.frequency_per_h, "synthetic": character.spec}
     return {"unit": signal.name, "begin": signal.begin, "end_s": signal.end_s} | asdict(character) | more
-
-
-def _of_file(path: Path, column: str | None, machines: int | None) -> Timeline:
-    """Return the signal of a file; a column of machines as fractions of `machines`, unless that is None."""
-    from batwatt.inputs.series_files import read_capacity
-    from batwatt.inputs.signal import read_signal
-    from batwatt.inputs.spec import SignalFile
-    from batwatt.model.timeline import MACHINES
-
-    if column is None and _is_text(path):
-        signal = read_capacity(path, None).lasting(False)
-    else:
-        signal = read_signal(SignalFile(path, column=column))
-    if machines is None:
-        return signal
-    if signal.name != MACHINES:
-        raise InputError("--machines", f"is for a column {MACHINES!r}, not {signal.name!r}", "leave it out")
-    values = tuple(value / machines for value in signal.values)
-    return replace(signal, values=values, name="fraction")
-
-
-def _is_text(path: Path) -> bool:
-    """Return whether a file is in the riskaware paper's format, which begins with a number and has no header."""
-    from batwatt.files import read_text
-
-    try:
-        finite(read_text(path).split(maxsplit=1)[0])
-    except (ValueError, IndexError):
-        return False
-    return True
 
 
 def _rows(character: Character, signal: Timeline) -> list[dict[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +12,8 @@ from batwatt.cli.carbon_options import (
     JobsUnit,
     PriceFile,
     Watts,
-    price_integral,
+    price_of,
     read_jobs,
-    signal_file,
 )
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.printing import tell
@@ -74,18 +72,15 @@ def account_command(
       --carbon power_profiles/carbon/carbon-hourly.csv
     """
     from batwatt.inputs.batsim_files import read_workload
-    from batwatt.inputs.series import read_integral
+    from batwatt.inputs.spec import parse_series
     from batwatt.model.signal import Clock
     from batwatt.report.saved_runs import begin_of
     from batwatt.results.carbon import account
     from batwatt.results.run_files import without_formulas_in
 
-    file = signal_file("carbon", carbon)
     begin_s = begin_of(prefix)
-    if begin_s is not None and file.begin is None:
-        file = replace(file, run_clock=Clock(begin_s))
-    integral = read_integral(file)
-    price_signal = price_integral(price, file, integral)
+    integral = parse_series("carbon", carbon).timeline(None if begin_s is None else Clock(begin_s))
+    price_signal = price_of(price, integral)
     result = account(prefix, integral, None if workload is None else read_workload(workload), price=price_signal)
     if segments is not None:
         write_output(without_formulas_in(result.per_segment()).to_csv(index=False, lineterminator="\n"), segments)

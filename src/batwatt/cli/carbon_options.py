@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,8 +14,6 @@ from batwatt.cli.shared import parse_numbers
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
-    from batwatt.inputs.series import SignalKind
-    from batwatt.inputs.spec import SignalFile
     from batwatt.model.timeline import Timeline
     from batwatt.model.work import ShiftJob
 
@@ -47,32 +44,13 @@ DeadlineH = Annotated[float | None, _waiting("--deadline", help="Hours from arri
 Constraint = Annotated[str | None, _waiting("--constraint", help="Without --wait: next-workday or semi-weekly.")]
 
 
-def signal_file(kind: SignalKind, text: str) -> SignalFile:
-    """Return the file that a text names, with its keys, as in `p.csv,unit=EUR/MWh`. Raises InputError."""
-    from batwatt.inputs.series import parse_signal
+def price_of(text: str | None, carbon: Timeline) -> Timeline | None:
+    """Return the price from 0 s of the carbon signal on. Raises InputError."""
+    from batwatt.inputs.spec import parse_series
+    from batwatt.model.signal import Clock
 
-    spec = parse_signal(kind, text)
-    if spec.repeat:
-        raise InputError(spec.text, "repeat= is for runs", "take a longer file")
-    return spec.file
-
-
-def price_integral(
-    text: str | None, carbon_file: SignalFile, carbon: Timeline, until: float | str | None = None
-) -> Timeline | None:
-    """Return the price from 0 s of the carbon signal, in its time zone unless the text has one. Raises InputError."""
-    from batwatt.inputs.series import read_integral
-
-    if text is None:
-        return None
-    file = signal_file("price", text)
-    begin = file.begin or carbon.begin or carbon_file.begin
-    tz = carbon_file.tz if file.tz == "UTC" else file.tz
-    price = read_integral(replace(file, begin=begin, tz=tz), until)
-    if price.begin != carbon.begin and price.begin and carbon.begin:
-        problem = f"begins at {price.begin}, the carbon signal at {carbon.begin}"
-        raise InputError(text, problem, "leave from= to --carbon")
-    return price
+    clock = None if carbon.date_s is None else Clock(carbon.date_s)
+    return None if text is None else parse_series("price", text).timeline(clock)
 
 
 def weights_of(price: str | None, carbon_weight: float | None, price_weight: float | None) -> tuple[float, float]:

@@ -16,8 +16,7 @@ from batwatt.cli.carbon_options import (
     Slot,
     Watts,
     number_of,
-    price_integral,
-    signal_file,
+    price_of,
     watts_of,
     weights_of,
 )
@@ -48,28 +47,21 @@ def plan_command(
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
     from batwatt.inputs.batsim_files import read_model
-    from batwatt.inputs.series import offset_s, read_integral
+    from batwatt.inputs.series import seconds_of
+    from batwatt.inputs.spec import parse_series
     from batwatt.schedulers.carbon.optimum import plan_job
 
     weights = weights_of(price, carbon_weight, price_weight)
     if slot_s is not None:
         number_of("--slot-s", slot_s, above=True)
     model = read_model(job, watts_of(watts))
-    file = signal_file("carbon", carbon)
-    until = _until(deadline)
-    integral = read_integral(file, until)
+    spec = parse_series("carbon", carbon)
+    signal = spec.timeline()
     start_s, deadline_s = (
-        offset_s(option, text, integral, file) for option, text in (("--start", start), ("--deadline", deadline))
+        seconds_of(option, text, signal, spec.sources[0])
+        for option, text in (("--start", start), ("--deadline", deadline))
     )
-    price_signal = price_integral(price, file, integral, until)
+    price_signal = price_of(price, signal)
     limits = {"slot_s": slot_s, "checkpoints": checkpoints}
-    content = plan_job(model, integral, price_signal, weights, (start_s, deadline_s), cpus, limits)
+    content = plan_job(model, signal, price_signal, weights, (start_s, deadline_s), cpus, limits)
     write_output(json_text(content), output)
-
-
-def _until(deadline: str) -> float | str:
-    """Return the end of a signal for a deadline: s from its first row, or a date."""
-    try:
-        return float(deadline)
-    except ValueError:
-        return deadline

@@ -22,9 +22,8 @@ from batwatt.cli.carbon_options import (
     Watts,
     number_of,
     parse_wait,
-    price_integral,
+    price_of,
     read_jobs,
-    signal_file,
     weights_of,
 )
 from batwatt.cli.inputs import write_output
@@ -83,18 +82,16 @@ class ShiftRequest:
 
         Raises InputError.
         """
-        from batwatt.inputs.series import read_integral
+        from batwatt.inputs.spec import parse_series
         from batwatt.schedulers.carbon.simulator import simulate
 
-        file = signal_file("carbon", self.carbon)
-        options = self._options(file.tz)
+        spec = parse_series("carbon", self.carbon)
+        options = self._options(spec.sources[0].tz)
         self._refuse_unused(policies)
         carbon_weight, price_weight = weights_of(self.price, self.carbon_weight, self.price_weight)
         jobs = read_jobs(self.workload, self.length_unit, self.watts)
-        waits_s = HOUR_S * (max(options.wait_h) if options.deadline_h is None else options.deadline_h)
-        until_s = max(job.arrival_s + 2.0 * job.length_s for job in jobs) + waits_s + MARGIN_S
-        integral = read_integral(file, until_s)
-        price = price_integral(self.price, file, integral, until_s)
+        integral = spec.timeline()
+        price = price_of(self.price, integral)
         options = replace(options, price=price, carbon_weight=carbon_weight, price_weight=price_weight)
 
         def run(policy: str) -> Outcome:

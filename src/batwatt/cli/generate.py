@@ -220,13 +220,10 @@ def generate_capacity(
     [bold]Example:[/]
     batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
     """
-    from batwatt.inputs.limits import parse_capacity
     from batwatt.inputs.series_files import to_csv
+    from batwatt.inputs.spec import parse_series
 
-    spec = parse_capacity(capacity)
-    if spec is None:
-        raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
-    series = spec.fractions(end) if machines is None else spec.series(machines, end)
+    series = parse_series("fraction" if machines is None else "machines", capacity).timeline(None, end, machines)
     write_output(to_csv(series.upto(end) if series.repeats else series), output)
 
 
@@ -256,16 +253,14 @@ def generate_envelope(
     batwatt generate envelope "power:power_profiles/small.csv + constant:200"
       -o envelope.csv
     """
-    from batwatt.inputs.limits import parse_envelope
     from batwatt.inputs.series_files import to_csv
+    from batwatt.inputs.spec import parse_series
 
     text = " + ".join(envelope)
-    spec = parse_envelope(text)
-    if spec is None:
-        raise InputError("ENVELOPE", f"{text!r} describes no envelope", "write for instance power:solar.csv,peak_w=5e4")
-    if charge is not None and spec.buffer is None:
+    spec = parse_series("power", text)
+    if charge is not None and spec.battery is None:
         raise InputError("--state-of-charge", "there is no battery", "add for instance battery:capacity_kwh=40")
     end_s = end or spec.length_s(full_power) or END_S
-    write_output(to_csv(spec.series(end_s, full_power).upto(end_s)), output)
+    write_output(to_csv(spec.timeline(None, end_s, full_power).upto(end_s)), output)
     if charge is not None:
-        write_output(to_csv(spec.dispatch(end_s, full_power).state_of_charge(text)), charge)
+        write_output(to_csv(spec.dispatch(None, end_s, full_power).state_of_charge(text)), charge)

@@ -45,7 +45,7 @@ COMMANDS = {
     "Make inputs": {
         "convert": "inputs:convert",
         "events": "inputs:events",
-        "characterise": "capacity:characterise_capacity",
+        "characterise": "capacity:characterise_series",
         "generate": "generate:generate",
     },
     "Look up": {

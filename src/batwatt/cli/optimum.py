@@ -47,11 +47,13 @@ def optimum(
       --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """
     from batwatt.inputs.description import Inputs
+    from batwatt.inputs.spec import parse_series
     from batwatt.run.spec import RunSpec
     from batwatt.study.optimum import run_optimum
 
     options = without_none({"time_limit_s": time_limit, "effort": effort, "seed": seed})
-    spec = RunSpec(Inputs(platform, (workload,), envelope=envelope), "optimum", options, export)
+    cap = parse_series("power", envelope)
+    spec = RunSpec(Inputs(platform, (workload,), envelope=cap), "optimum", options, export)
     with _progress() as report:
         result = run_optimum(spec, report)
     bounds, unavoidable = result.bounds, result.problem.raised

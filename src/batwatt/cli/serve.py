@@ -99,12 +99,12 @@ def serve_command(
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Timeline:
     """Return the capacity for a workload of unknown length: a file, or the series of a text. Raises InputError."""
-    from batwatt.inputs.description import capacity_of_text
     from batwatt.inputs.load import capacity_of, machines_of
     from batwatt.inputs.platform_files import platform_of
+    from batwatt.inputs.spec import parse_series
 
-    spec = capacity_of_text(text)
-    if isinstance(spec, Path):
+    spec = parse_series("machines", text)
+    if spec.path is not None:
         return text
     if platform is None:
         raise InputError("--capacity", f"{text!r} is made for a number of machines", "give --platform, too, or a file")

@@ -35,9 +35,8 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.scheduler import Limits, host_actions
 from batwatt.gym.simulation import DEFAULT, OBSERVATIONS, REWARDS, Episode, Observation, Reward, Simulation
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.limits import CapacitySpec
 from batwatt.inputs.platform_files import MASTER_HOST, all_hosts
-from batwatt.inputs.series_files import read_series
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.record import Record
 from batwatt.results.figures import rounded
@@ -123,7 +122,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         reward: str | Mapping[str, float] = "mean_slowdown",
         queue: int = 16,
         envelope: SeriesLike | None = None,
-        capacity: SeriesLike | CapacitySpec | None = None,
+        capacity: SeriesLike | SeriesSpec | None = None,
         render_mode: str | None = None,
         switch: bool = False,
         every_s: float | None = None,
@@ -133,12 +132,12 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             path_or("platform", platform, Platform, MachineSpec),
             (),
             envelope=envelope_or(envelope),
-            capacity=capacity if isinstance(capacity, CapacitySpec) else capacity_or(capacity),
+            capacity=capacity if isinstance(capacity, SeriesSpec) else capacity_or(capacity),
         )
         self.platform = all_hosts(self._inputs.platform, MASTER_HOST)
-        if isinstance(self._inputs.envelope, Path):
+        if isinstance(self._inputs.envelope, SeriesSpec) and self._inputs.envelope.path is not None:
             # a file that is wrong is reported now
-            read_series(self._inputs.envelope)
+            self._inputs.envelope.timeline()
         if envelope is not None:
             _check_watts(self.platform, "an envelope")
         if switch:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from batwatt.errors import InputError, remark
-from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
-from batwatt.inputs.series import SignalSpec, common_date
-from batwatt.inputs.spec import SignalFile
-from batwatt.model.signal import Clock, date_text, parse_date_s
+from batwatt.inputs.series import common_date
+from batwatt.inputs.source import SignalFile
+from batwatt.inputs.spec import SeriesSpec
+from batwatt.model.signal import Clock, parse_date_s
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Delay, JobSpec, Workload
-from batwatt.units import SINCE_1970_S, YEAR_S, number_text
+from batwatt.units import SINCE_1970_S, YEAR_S, date_text, number_text
 
 _log = logging.getLogger(__name__)
-SeriesInput = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Timeline | None
+SeriesInput = SeriesSpec | Timeline | None
 
 
 def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[SeriesInput]) -> Clock | None:
@@ -57,8 +56,8 @@ def tell(clock: Clock | None) -> None:
 def _date_of(series: Iterable[SeriesInput]) -> tuple[float, str] | None:
     dated: list[SignalFile | Timeline] = []
     for one in series:
-        if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec):
-            dated += one.signal_files()
+        if isinstance(one, SeriesSpec):
+            dated += one.dated_sources
         elif isinstance(one, Timeline):
             dated.append(one)
     return common_date(dated)
@@ -66,17 +65,14 @@ def _date_of(series: Iterable[SeriesInput]) -> tuple[float, str] | None:
 
 def _undated(one: SeriesInput) -> str | None:
     """Return the parts of a series without a date, as text, or None."""
-    if isinstance(one, Path):
-        return str(one)
     if isinstance(one, Timeline):
-        return None if one.begin or len(one.values) == 1 else one.source
-    if one is None:
+        return None if one.date_s is not None or len(one.values) == 1 else one.source
+    if one is None or one.is_constant:
         return None
-    files = one.signal_files()
-    if not files:
-        return None if str(one).startswith("constant:") else str(one)
-    plain = [str(file.path) for file in files if common_date([file]) is None]
-    return ", ".join(plain) or None
+    if not one.sources:
+        return str(one)
+    plain = [str(source.path) for source in one.sources if source not in one.dated_sources]
+    return ", ".join(dict.fromkeys(plain)) or None
 
 
 def _check_seconds(load: Workload) -> None:

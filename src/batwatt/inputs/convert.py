@@ -36,7 +36,7 @@ from batwatt.inputs.jobs import (
     read_jobs_table,
     within,
 )
-from batwatt.model.signal import date_text, parse_date
+from batwatt.model.signal import parse_date
 from batwatt.model.workload import (
     DEPENDS,
     ESTIMATE,
@@ -53,7 +53,7 @@ from batwatt.model.workload import (
 )
 from batwatt.protocol.numbers import MAX_INT
 from batwatt.protocol.workload4 import full_id
-from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, microseconds, number_text
+from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, date_text, microseconds, number_text
 
 
 def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:

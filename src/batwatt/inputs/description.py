@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from batwatt.errors import InputError
 from batwatt.inputs.platform_files import HostChoice
 from batwatt.model.workload import LONG_S
 
 if TYPE_CHECKING:
     from batwatt.inputs.batch_logs import LogOptions
     from batwatt.inputs.jobs import TimeUnit
-    from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
-    from batwatt.inputs.series import SignalKind, SignalSpec
+    from batwatt.inputs.spec import Quantity, SeriesSpec
     from batwatt.model.platform import MachineSpec, Platform
     from batwatt.model.signal import Window
     from batwatt.model.timeline import Timeline
@@ -36,37 +33,8 @@ def _usual_log() -> LogOptions:
     return USUAL
 
 
-def envelope_of_text(text: str) -> Path | EnvelopeSpec:
-    """Parse an envelope such as `power:solar.csv,peak_w=5e4`; return a file name as a path. Raises InputError."""
-    from batwatt.inputs.limits import parse_envelope
-
-    if not text.strip():
-        raise InputError("envelope", f"{text!r} is not an envelope", "give a file, or a text such as constant:20000")
-    return parse_envelope(text) or Path(text)
-
-
-def capacity_of_text(text: str) -> Path | CapacitySpec:
-    """Parse a capacity such as `walk:range=0.6,seed=1`; return a file name as a path. Raises InputError."""
-    from batwatt.inputs.limits import parse_capacity
-
-    if not text.strip():
-        raise InputError("capacity", f"{text!r} is not a capacity", "give a file, or a text such as walk:range=0.6")
-    return parse_capacity(text) or Path(text)
-
-
-def _signal_of_text(kind: SignalKind, text: str) -> SignalSpec:
-    from batwatt.inputs.series import parse_signal
-
-    return parse_signal(kind, text)
-
-
-_PARSERS: Mapping[str, Callable[[str], Any]] = {
-    "envelope": envelope_of_text,
-    "capacity": capacity_of_text,
-    "carbon": partial(_signal_of_text, "carbon"),
-    "price": partial(_signal_of_text, "price"),
-}
-"""Field of `Inputs` -> parser of its texts."""
+SERIES: Mapping[str, Quantity] = {"envelope": "power", "capacity": "machines", "carbon": "carbon", "price": "price"}
+"""Field of `Inputs` -> quantity of its series."""
 
 
 @dataclass(frozen=True)
@@ -87,21 +55,21 @@ class Inputs:
     )
     length_unit: TimeUnit = _input("Times of a CSV trace are in seconds or hours.", default="s")
     log: LogOptions = _input("Time that is 0 s, and columns of a job log.", default_factory=_usual_log)
-    envelope: Path | EnvelopeSpec | Timeline | None = _input(
+    envelope: SeriesSpec | Timeline | None = _input(
         "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
         "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/signals.md).",
         default=None,
     )
-    capacity: Path | CapacitySpec | Timeline | None = _input(
+    capacity: SeriesSpec | Timeline | None = _input(
         "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or generated, as in "
         "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
         "(docs/reference/signals.md).",
         default=None,
     )
-    carbon: SignalSpec | Timeline | None = _input(
+    carbon: SeriesSpec | Timeline | None = _input(
         "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
     )
-    price: SignalSpec | Timeline | None = _input("Price of energy per kWh (or EUR/MWh), like carbon.", default=None)
+    price: SeriesSpec | Timeline | None = _input("Price of energy per kWh (or EUR/MWh), like carbon.", default=None)
     events: Path | None = _input("Batsim external events, one JSON object per line.", default=None)
     long_s: float = _input("Length in s above which jobs are long, also in figures by class.", default=LONG_S)
     delays_to_flops: bool | Literal["nominal"] | None = _input(
@@ -114,10 +82,13 @@ class Inputs:
     def __post_init__(self) -> None:
         if not 0.0 < self.long_s < math.inf:
             raise ValueError(f"long_s must be > 0 s and finite, got {self.long_s!r}")
-        for name, parse in _PARSERS.items():
+        for name, quantity in SERIES.items():
             text = getattr(self, name)
-            if isinstance(text, str):
-                object.__setattr__(self, name, parse(text))
+            if isinstance(text, str | Path):
+                # imported here, as numpy loads slowly
+                from batwatt.inputs.spec import parse_series
+
+                object.__setattr__(self, name, parse_series(quantity, text))
 
     @property
     def until_s(self) -> float | None:

@@ -21,10 +21,9 @@ from batwatt.inputs.clock import clock_of, tell
 from batwatt.inputs.convert import SUFFIXES, read_trace, window_workload, workload_with_flops
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.jobs import SECONDS, TimeUnit
-from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.platform_files import all_hosts
-from batwatt.inputs.series import SignalSpec, on_clock
-from batwatt.inputs.series_files import read_capacity, read_series
+from batwatt.inputs.series import on_clock
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, machine_of
 from batwatt.model.signal import Clock, Window
 from batwatt.model.timeline import Timeline, checked_capacity
@@ -55,8 +54,8 @@ class Needs:
     power: bool = False
     machines: bool = False
     alike_hosts: bool = False
-    envelope: Path | EnvelopeSpec | Timeline | None = None
-    capacity: Path | CapacitySpec | None = None
+    envelope: SeriesSpec | Timeline | None = None
+    capacity: SeriesSpec | None = None
     long_s: float | None = None
     shared: bool = True
     simulate: bool = True
@@ -180,9 +179,9 @@ def load(inputs: Inputs, needs: Needs) -> RunInputs:
     carbon, price = (signal_of(signal, last_s, clock) for signal in (inputs.carbon, inputs.price))
     tell(clock)
     parts = [one for one in (capacity, envelope) if one is not None]
-    if isinstance(inputs.envelope, EnvelopeSpec) and inputs.envelope.buffer is None:
+    if isinstance(inputs.envelope, SeriesSpec) and not (inputs.envelope.battery or inputs.envelope.is_in_seconds):
         full_w = platform.full_w if platform.has_power else None
-        parts[-1:] = inputs.envelope.on(clock).parts(2.0 * last_s + BEYOND_S, full_w)
+        parts[-1:] = inputs.envelope.parts(clock, 2.0 * last_s + BEYOND_S, full_w)
     ends = {part.source: part.end_s for part in parts if part.loop is None}
     if ends:
         _tell_ends(ends, max(_last_end_s(load, platform.fastest_flops) for load in loads))
@@ -263,41 +262,33 @@ def unshared(workload: Workload) -> Workload:
 
 
 def capacity_of(
-    capacity: Path | CapacitySpec | Timeline, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
+    capacity: SeriesSpec | Timeline, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
 ) -> Timeline:
     """Read or generate the machines alive out of `machines`. Raises InputError."""
     if isinstance(capacity, Timeline):
         return checked_capacity(on_clock(capacity, clock), machines, "capacity")
-    if isinstance(capacity, CapacitySpec):
-        return capacity.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
-    return read_capacity(capacity, machines)
+    return capacity.timeline(clock, 2.0 * last_submission_s + BEYOND_S, machines)
 
 
 def envelope_of(
-    envelope: Path | EnvelopeSpec | Timeline,
-    platform: Platform,
-    last_submission_s: float = 0.0,
-    clock: Clock | None = None,
+    envelope: SeriesSpec | Timeline, platform: Platform, last_submission_s: float = 0.0, clock: Clock | None = None
 ) -> Timeline:
     """Read or generate the power cap in W. Raises InputError."""
     if isinstance(envelope, Timeline):
         return on_clock(envelope, clock)
-    if isinstance(envelope, EnvelopeSpec):
-        return envelope.on(clock).series(
-            2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None
-        )
-    return read_series(envelope)
+    full_w = platform.full_w if platform.has_power else None
+    return envelope.timeline(clock, 2.0 * last_submission_s + BEYOND_S, full_w)
 
 
 def signal_of(
-    signal: SignalSpec | Timeline | None, last_submission_s: float, clock: Clock | None = None
+    signal: SeriesSpec | Timeline | None, last_submission_s: float, clock: Clock | None = None
 ) -> Timeline | None:
     """Read a carbon or price signal. Raises InputError if it ends before the last submission."""
-    integral = signal.on(clock).read() if isinstance(signal, SignalSpec) else signal and on_clock(signal, clock)
-    if integral is not None and not integral.until_s > last_submission_s:
-        problem = f"the signal ends at {integral.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
-        raise InputError(integral.source, problem, "take a longer one, or repeat it: FILE,repeat=yes or loop=0")
-    return integral
+    rows = signal.timeline(clock) if isinstance(signal, SeriesSpec) else signal and on_clock(signal, clock)
+    if rows is not None and not rows.until_s > last_submission_s:
+        problem = f"the signal ends at {rows.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
+        raise InputError(rows.source, problem, "take a longer one, or repeat it: FILE,repeat=yes or loop=0")
+    return rows
 
 
 def machines_of(platform: Platform) -> dict[str, int]:

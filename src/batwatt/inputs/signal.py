@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError, collect
-from batwatt.inputs.spec import Gaps, SignalFile
+from batwatt.inputs.source import Gaps, SignalFile
 from batwatt.inputs.stamps import ends_of, lengths_of, looks_like_date, moment, time_column_of, times_of, whole_dates
 from batwatt.inputs.table import read_table
 from batwatt.model.signal import (
@@ -22,14 +22,13 @@ from batwatt.model.signal import (
     UNIT_OF,
     UNSTATED,
     Unit,
-    date_text,
     declared_unit,
     kind_in,
     unit_in,
     unknown_unit,
 )
 from batwatt.model.timeline import FRACTION, LARGEST, MACHINES, MAX_ROWS, Timeline
-from batwatt.units import DAY_S, HOUR_S
+from batwatt.units import DAY_S, HOUR_S, date_text
 
 MAX_GAP_S = 6 * HOUR_S
 """Longest gap in s that is interpolated."""
@@ -623,7 +622,7 @@ def _cut(rows: SignalRows, begin: float, end: float, name: str, unit: str, file:
     if not largest <= LARGEST:
         problem = f"{largest:g} is larger than {LARGEST:g}, the bound of times in s and of values"
         raise InputError(file.path, problem, "correct it")
-    date = rows.text_of(begin) if rows.dated else ""
+    date_s = begin if rows.dated else None
     length_s = end - begin
-    series = Timeline(tuple(times.tolist()), values, name.strip(), str(file.path), unit, date, "", None, length_s)
+    series = Timeline(tuple(times.tolist()), values, name.strip(), str(file.path), unit, date_s, False, None, length_s)
     return series if file.period_s is None else series.averaged(file.period_s)

@@ -11,7 +11,7 @@ import pandas as pd
 from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.series_files import TIME
-from batwatt.inputs.spec import Dates, SignalFile
+from batwatt.inputs.source import Dates, SignalFile
 from batwatt.model.signal import parse_date_s
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 

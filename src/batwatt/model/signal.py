@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,7 @@ import numpy.typing as npt
 from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.model.timeline import FRACTION, MACHINES
-from batwatt.units import LAG_S, LATEST_S
-
-
-def date_text(date_s: float) -> str:
-    """Return a date in s since 1970 as text in UTC, to the minute or as exactly as needed, at most to 1e-6 s."""
-    whole_s = math.floor(date_s)
-    whole_us = whole_s * 1_000_000 + round((date_s - whole_s) * 1e6)
-    unit: Literal["us", "s", "m"] = "us" if whole_us % 1_000_000 else "s" if whole_us % 60_000_000 else "m"
-    # numpy's dates, as Python's have fewer years
-    return f"{np.array(whole_us, dtype='datetime64[us]').astype(f'datetime64[{unit}]')}Z"
+from batwatt.units import LAG_S, LATEST_S, date_text
 
 
 def parse_date(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:

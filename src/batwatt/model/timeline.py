@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.model.work import Array, Steps
-from batwatt.units import HOUR_S, J_PER_KWH, REPORTED_S
+from batwatt.units import HOUR_S, J_PER_KWH, REPORTED_S, date_text
 
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
@@ -30,10 +29,6 @@ MAX_STEPS = 2_000_000
 """Greatest number of generated steps: more take long, and most likely the step is a typing error."""
 LARGEST = 1e15
 """Bound of times in s and of values."""
-
-
-DateSource = Literal["", "from", "days", "text"]
-"""Source of the choice of the part of a file: `from`, only `days`, or the text of an envelope; empty: its rows."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +47,10 @@ class Timeline:
     name: str = "value"
     source: str = "<memory>"
     unit: str = ""
-    begin: str = field(default="", compare=False)
-    """The date of 0 s in UTC, or empty."""
-    date_source: DateSource = field(default="", compare=False)
+    date_s: float | None = field(default=None, compare=False)
+    """The date of 0 s, in s since 1970, or None."""
+    pinned: bool = field(default=False, compare=False)
+    """True if 0 s is that of any run, whatever its date (`from=`)."""
     loop: int | None = -1
     """Index of the row from which on the rows come again."""
     period_s: float = 0.0
@@ -72,6 +68,11 @@ class Timeline:
 
     def __len__(self) -> int:
         return len(self.times_s)
+
+    @property
+    def begin(self) -> str | None:
+        """The date of 0 s as text in UTC, or None."""
+        return None if self.date_s is None else date_text(self.date_s)
 
     # rows ---------------------------------------------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ class Timeline:
 
     def of(self, values: tuple[float, ...], name: str, unit: str, source: str) -> Timeline:
         """Return a series of other values at the same times."""
-        return Timeline(self.times_s, values, name, source, unit, loop=self.loop, period_s=self.period_s)
+        return Timeline(self.times_s, values, name, source, unit, self.date_s, self.pinned, self.loop, self.period_s)
 
     def upto(self, end_s: float) -> Timeline:
         """Return the series with its rows before `end_s`, at least one, each a row of its own. Raises InputError."""
@@ -193,7 +194,10 @@ class Timeline:
         return edges_s, np.concatenate([self.array[:first], np.tile(self.array[first:], turns)])
 
     def since(self, time_s: float) -> Timeline:
-        """Return the series from `time_s` s on, which becomes 0 s; a source that is over then holds its last value."""
+        """Return the series from `time_s` s on, which becomes 0 s; a source that is over then holds its last value.
+
+        The date of 0 s moves, too.
+        """
         turn, index = self._place(time_s)
         again, period_s = self._loop
         row = max(0, index)
@@ -217,8 +221,9 @@ class Timeline:
             loop = list(rows).index(again_s)
         elif self.loop is None and (left_s := round(self.end_s - time_s, 6)) > max(rows):
             loop, length_s = None, left_s
+        date_s = None if self.date_s is None else self.date_s + time_s
         times, values = tuple(rows), tuple(rows.values())
-        return Timeline(times, values, self.name, self.source, self.unit, loop=loop, period_s=length_s)
+        return Timeline(times, values, self.name, self.source, self.unit, date_s, self.pinned, loop, length_s)
 
     def turned(self, time_s: float) -> Timeline:
         """Return a series from 0 s to its end, as one period of a periodic one, rotated so that `time_s` is 0 s."""
@@ -243,12 +248,12 @@ class Timeline:
         values: Array,
         source: str = "<memory>",
         unit: str = "",
-        begin: str = "",
-        date_source: DateSource = "",
+        date_s: float | None = None,
+        pinned: bool = False,
     ) -> Timeline:
         """Return the series of `values[i]` in [`edges_s[i]`, `edges_s[i + 1]`[, which ends at the last edge."""
         times_s, period_s = tuple(edges_s[:-1].tolist()), float(edges_s[-1] - edges_s[0])
-        series = Timeline(times_s, tuple(values.tolist()), "value", source, unit, begin, date_source, None, period_s)
+        series = Timeline(times_s, tuple(values.tolist()), "value", source, unit, date_s, pinned, None, period_s)
         series.__dict__.update(edges_s=edges_s, array=values)
         return series
 
@@ -291,7 +296,7 @@ class Timeline:
                 edges_s, values = np.append(self.edges_s[:-1], max(self.end_s, 2.0 * end_s)), self.array
             else:
                 edges_s, values = self._repeated(max(1, math.ceil((2.0 * end_s - first_s) / period_s)))
-            longer = Timeline.of_edges(edges_s, values, self.source, self.unit, self.begin, self.date_source)
+            longer = Timeline.of_edges(edges_s, values, self.source, self.unit, self.date_s, self.pinned)
             self.__dict__["_longer"] = longer
         return longer
 
@@ -350,7 +355,7 @@ class Timeline:
         edges = np.unique(np.concatenate([self.unrolled(end_s).edges_s, other.unrolled(end_s).edges_s]))
         edges = np.append(edges[edges < end_s], end_s)
         values = own * self.values_at(edges[:-1]) + others * other.values_at(edges[:-1])
-        sums = Timeline.of_edges(edges, values, self.source, begin=self.begin)
+        sums = Timeline.of_edges(edges, values, self.source, date_s=self.date_s)
         first = int(np.searchsorted(edges, first_s))
         return replace(sums, loop=first, period_s=float(edges[-1] - edges[first])) if both else sums
 
@@ -421,7 +426,7 @@ class Timeline:
 
 
 def combined(parts: Sequence[Timeline], join: Callable[[Iterable[float]], float]) -> Timeline:
-    """Return the series of a function of the values of others, which has the name and the unit of the first.
+    """Return the series of a function of the values of others, with the name, the unit and the date of the first.
 
     It repeats if one of them does, after the least common multiple of their periods. Raises InputError.
     """
@@ -440,7 +445,10 @@ def combined(parts: Sequence[Timeline], join: Callable[[Iterable[float]], float]
         loop: int | None = times.index(settled_s)
     else:
         loop, period_s = (None, ends_s - times[0]) if ends_s > times[-1] else (-1, 0.0)
-    return Timeline(tuple(times), values, parts[0].name, parts[0].source, parts[0].unit, loop=loop, period_s=period_s)
+    first, dated = parts[0], next((part for part in parts if part.date_s is not None), parts[0])
+    return Timeline(
+        tuple(times), values, first.name, first.source, first.unit, dated.date_s, dated.pinned, loop, period_s
+    )
 
 
 def _common_period_s(repeating: Sequence[Timeline]) -> float:

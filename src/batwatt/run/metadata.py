@@ -13,9 +13,8 @@ from typing import Any
 from batwatt._version import __version__
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.files import is_file, write_json
-from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.platform_files import HostChoice
-from batwatt.inputs.series import SignalSpec
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.signal import Clock
 from batwatt.model.timeline import Timeline
@@ -41,10 +40,8 @@ def write_metadata(
     first, *more = described.workloads
     inputs: dict[str, Any] = {"workload": first, "events": described.events}
     inputs |= {f"workload w{number}": path for number, path in enumerate(more, 1)}
-    if isinstance(described.capacity, CapacitySpec):
-        inputs |= {f"capacity {path.name}": path for path in described.capacity.files()}
-    else:
-        inputs["capacity"] = described.capacity
+    for name in ("envelope", "capacity", "carbon", "price"):
+        inputs |= _files_of(name, getattr(described, name))
     if not isinstance(described.platform, MachineSpec):
         inputs["platform"] = described.platform
     # with all hosts, as then no platform is read
@@ -56,14 +53,10 @@ def write_metadata(
             inputs[name] = Path(option)
         elif isinstance(option, Timeline):
             inputs[name] = option
-    if isinstance(described.envelope, EnvelopeSpec):
-        inputs |= {f"envelope {path.name}": path for path in described.envelope.files()}
-    signals = {"carbon": described.carbon, "price": described.price}
-    for name, signal in signals.items():
-        inputs[name] = signal.file.path if isinstance(signal, SignalSpec) else signal
     inputs |= {f"plugin {path.name}": path for path in spec.plugins}
     if spec.scheduler_name.endswith(".py"):
         inputs["scheduler"] = Path(spec.scheduler_name)
+    texts = {"envelope": described.envelope, "carbon": described.carbon, "price": described.price}
     metadata = {
         "batwatt": __version__,
         "engine": spec.engine,
@@ -87,8 +80,7 @@ def write_metadata(
         },
         "elapsed_s": round(elapsed_s, 3),
         "files": digests_of(prefix),
-        **({"envelope": str(described.envelope)} if isinstance(described.envelope, EnvelopeSpec) else {}),
-        **{name: str(signal) for name, signal in signals.items() if isinstance(signal, SignalSpec)},
+        **{name: str(series) for name, series in texts.items() if _is_text(series)},
         **({"ignore_communication": True} if described.ignore_communication else {}),
         **(about or {}),
     }
@@ -103,6 +95,19 @@ def _option(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_option(one) for one in value]
     return value if isinstance(value, str | int | float | None) else _named(value)
+
+
+def _is_text(series: SeriesSpec | Timeline | None) -> bool:
+    """Return whether a text describes a series that is more than a file of watts in s."""
+    return isinstance(series, SeriesSpec) and (series.path is None or series.quantity in ("carbon", "price"))
+
+
+def _files_of(name: str, series: SeriesSpec | Timeline | None) -> dict[str, Any]:
+    """Return the inputs of a series: itself, its only file, or several by their names."""
+    if not isinstance(series, SeriesSpec):
+        return {name: series}
+    paths = series.files
+    return {name: paths[0]} if len(paths) == 1 else {f"{name} {path.name}": path for path in paths}
 
 
 def _named(source: Any) -> str:

@@ -13,10 +13,9 @@ from batwatt.batsim.adapters import HeldArrivals
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError, remark
 from batwatt.inputs.convert import has_delay
-from batwatt.inputs.description import capacity_of_text
-from batwatt.inputs.limits import CapacitySpec, EnvelopeSpec
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.platform_files import platform_of
+from batwatt.inputs.spec import SeriesSpec, parse_series
 from batwatt.model.platform import MachinePower, Platform
 from batwatt.model.timeline import Timeline, least_of
 from batwatt.model.work import run_times_s
@@ -93,12 +92,12 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
     envelope, option, long_s = (options.get(name) for name in ("envelope", "capacity", "long_s"))
     capacity = None
     if "capacity" in follows and isinstance(option, str | Path) and option:
-        capacity = capacity_of_text(str(option))
+        capacity = parse_series("machines", option)
         if inputs.capacity is not None and capacity != inputs.capacity:
             problem = f"{str(option)!r} is another one than --capacity {str(inputs.capacity)!r}"
             raise InputError("option 'capacity'", problem, "give one of them")
     of_power = "envelope" in follows and "capacity" not in follows
-    named = isinstance(envelope, str | Path | Timeline | EnvelopeSpec) and envelope not in ("", EVENTS)
+    named = isinstance(envelope, str | Path | Timeline | SeriesSpec) and envelope not in ("", EVENTS)
     if not isinstance(long_s, int | float) or isinstance(long_s, bool):
         long_s = None
     ours = issubclass(scheduler, Scheduler)
@@ -107,7 +106,7 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
         power=bool(inputs.envelope or envelope or (of_power and inputs.capacity)),
         machines="capacity" in follows,
         alike_hosts=ours and scheduler.needs_alike_hosts(options),
-        envelope=(Path(envelope) if isinstance(envelope, str) else envelope) if named else None,
+        envelope=(parse_series("power", envelope) if isinstance(envelope, str | Path) else envelope) if named else None,
         capacity=capacity,
         long_s=float(long_s) if long_s is not None and 0.0 < long_s < math.inf else None,
         shared=is_ours(spec.scheduler),
@@ -124,10 +123,10 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
     follows = _options_of(kind)
     own_envelope = spec.inputs.envelope is not None and "envelope" in spec.options
     spec = replace(spec, inputs=read.described)
-    platform, capacity = read.platform, read.described.capacity
+    platform = read.platform
     options = spec.scheduler_options(platform)
     # on the clock of the run, and until it ends
-    if isinstance(capacity, CapacitySpec) or options.get("capacity", read) is capacity:
+    if read.capacity is not None:
         options["capacity"] = read.capacity
     if read.envelope is not None and not own_envelope:
         options["envelope"] = read.envelope

@@ -17,9 +17,9 @@ from batwatt.batsim.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.engine.core import Engine
 from batwatt.errors import DeadlockError, InputError, tell_before_work
 from batwatt.files import refuse_folder, whole_set, write_json, write_text
-from batwatt.inputs.limits import EnvelopeSpec
 from batwatt.inputs.load import RunInputs
 from batwatt.inputs.series_files import to_csv
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.record import Record
 from batwatt.model.timeline import Timeline
 from batwatt.results.figures import METRICS, Values
@@ -216,9 +216,10 @@ def _write_generated(prefix: Path, resolved: ResolvedRun, figures: Figures) -> N
     inputs, declared = resolved.inputs, resolved.spec.inputs
     end_s = max(figures.metrics["makespan_s"] or 0.0, inputs.measured.last_submission_s)
     capacity, envelope = inputs.capacity, inputs.envelope
-    if capacity is not None and not (isinstance(declared.capacity, Path) and capacity.source == str(declared.capacity)):
+    read = isinstance(declared.capacity, SeriesSpec) and capacity is not None and str(declared.capacity.path)
+    if capacity is not None and capacity.source != read:
         write_text(file_of(prefix, "capacity"), to_csv(_written(capacity, end_s)))
-    if envelope is not None and isinstance(declared.envelope, EnvelopeSpec):
+    if envelope is not None and isinstance(declared.envelope, SeriesSpec) and declared.envelope.path is None:
         write_text(file_of(prefix, "envelope"), to_csv(_written(envelope, end_s)))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.platform_files import HostChoice, platform_of
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.timeline import Timeline
 
@@ -64,6 +65,7 @@ class RunSpec:
             every = inputs.hosts == HostChoice()
             own["platform"] = inputs.platform if every else platform_of(inputs.platform, inputs.hosts)
         for name, value in own.items():
+            value = value.path if isinstance(value, SeriesSpec) else value
             if isinstance(value, Path | Platform | Timeline):
                 options.setdefault(name, value)
         if self.config.energy is False and inputs.capacity is not None:

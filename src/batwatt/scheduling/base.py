@@ -14,7 +14,8 @@ from pydantic.fields import FieldInfo
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.option_files import READERS, SIGNALS, read_signal_option
+from batwatt.inputs.option_files import READERS, SIGNALS
+from batwatt.inputs.spec import parse_series
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
@@ -115,7 +116,9 @@ def read_options(
     parse_options(model, read)
     read |= {name: READERS[name][1](path) for name, path in paths.items()}
     for name, path in signals.items():
-        read[name] = read_signal_option(name, path, getattr(read.get("signal"), "begin", None) or None, clock)
+        carbon = read.get("signal")
+        date_s = carbon.date_s if isinstance(carbon, Timeline) else None
+        read[name] = parse_series(SIGNALS[name], path).timeline(clock or (None if date_s is None else Clock(date_s)))
     return read
 
 

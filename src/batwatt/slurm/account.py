@@ -16,8 +16,7 @@ import numpy as np
 
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import open_own
-from batwatt.inputs.series import read_on_clock
-from batwatt.inputs.spec import SignalFile
+from batwatt.inputs.spec import parse_series
 from batwatt.model.platform import Host, Platform
 from batwatt.model.signal import Clock
 from batwatt.model.timeline import Timeline
@@ -78,7 +77,7 @@ class Feed:
         stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if stamp != self._stamp:
             self._stamp = stamp
-            self._signal = read_on_clock(SignalFile(path, wanted="power").on(Clock(self.begin_s)))
+            self._signal = parse_series("power", path).timeline(Clock(self.begin_s))
             self._warned.clear()
 
 

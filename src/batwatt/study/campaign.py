@@ -14,10 +14,10 @@ from batwatt.errors import InputError, errors_of
 from batwatt.files import read_text
 from batwatt.inputs.batsim_files import read_events
 from batwatt.inputs.formats import read_reference
-from batwatt.inputs.limits import CapacitySpec
 from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.inputs.platform_files import platform_of
-from batwatt.inputs.series_files import read_capacity, read_series
+from batwatt.inputs.series_files import read_series
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.run.find_scheduler import SchedulerError
 from batwatt.run.metadata import version_of
 from batwatt.run.resolve import check_options
@@ -253,10 +253,8 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots)):
             capacity, end_s = inputs.capacity, inputs.window.end_s if inputs.window else BEYOND_S
-            if isinstance(capacity, CapacitySpec):
-                capacity.series(slots, end_s)
-            elif isinstance(capacity, Path):
-                read_capacity(capacity, slots)
+            assert isinstance(capacity, SeriesSpec)
+            capacity.timeline(None, end_s, slots)
         reference = cell.workload.reference
         if reference in cell.files and reference.text is None and new(reference.sha256):
             read_reference(reference.path)

@@ -10,7 +10,7 @@ from typing import Any
 
 from batwatt.errors import InputError, errors_of
 from batwatt.inputs.character import EnergyBudget, Variation, bill
-from batwatt.inputs.limits import CAPACITY_KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
+from batwatt.inputs.spec import FileTerm, SeriesSpec, ShareTerm, Term, kinds_of_series, names_kind, parse_series
 from batwatt.model.signal import Window
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.spec import Capacities, canonical, filled, points_of
@@ -19,7 +19,7 @@ from batwatt.units import number_text
 SEED = "seed"
 
 
-def _digest(spec: CapacitySpec, files: Sequence[InputFile]) -> str:
+def _digest(spec: SeriesSpec, files: Sequence[InputFile]) -> str:
     """Return the SHA-256 of a specification and of the content of its files."""
     digests = {file.path: file.sha256 for file in files}
     return hashlib.sha256(canonical(_facts(spec, digests)).encode()).hexdigest()
@@ -28,47 +28,51 @@ def _digest(spec: CapacitySpec, files: Sequence[InputFile]) -> str:
 def within(capacity: Choice, window: Window | None) -> Choice:
     """Return the capacity, levelled until the end of the window unless it is a file or has a time of its own."""
     spec = capacity.inputs["capacity"]
-    if window is None or not isinstance(spec, CapacitySpec):
+    if window is None or not isinstance(spec, SeriesSpec):
         return capacity
-    source = spec.source
-    if not isinstance(source, Varied) or source.end_s is not None:
-        return capacity
-    if source.variation.window_s is not None or source.variation.structure == "constant":
-        return capacity
-    varied = replace(source, variation=replace(source.variation, window_s=window.end_s))
-    spec = replace(spec, source=varied)
+    spec = replace(spec, terms=tuple(_within(term, window.end_s) for term in spec.terms))
     return replace(capacity, inputs={"capacity": spec}, sha256=_digest(spec, capacity.files))
+
+
+def _within(term: Term, end_s: float) -> Term:
+    """Return a term; one at random without a time of its own is levelled over [0, `end_s`[."""
+    if not isinstance(term, ShareTerm) or not isinstance(term.rule, Variation):
+        return term
+    if term.end_s is not None or term.rule.window_s is not None or term.rule.structure == "constant":
+        return term
+    return replace(term, rule=replace(term.rule, window_s=end_s))
 
 
 def traits(capacity: Choice | None) -> dict[str, str | float | int | None]:
     """Return the columns of the table that describe a capacity; None where it has no such value."""
     spec = None if capacity is None else capacity.inputs["capacity"]
-    if capacity is None or not isinstance(spec, CapacitySpec):
+    if capacity is None or not isinstance(spec, SeriesSpec):
         return {}
-    kind, source = spec.text.partition(":")[0], spec.source
+    kind, term = spec.text.partition(":")[0], spec.terms[0]
+    rule = term.rule if isinstance(term, ShareTerm) else None
     traits: dict[str, str | float | int | None] = {"cap_structure": kind, "cap_seed": dict(capacity.options).get(SEED)}
-    if isinstance(source, Varied):
-        variation = source.variation
-        traits |= {"cap_mean": variation.mean, "cap_range": round(variation.high - variation.low, 9)}
+    if isinstance(rule, Variation):
+        traits |= {"cap_mean": rule.mean, "cap_range": round(rule.high - rule.low, 9)}
         if kind != "constant":
-            traits["cap_period_s"] = variation.period_s
+            traits["cap_period_s"] = rule.period_s
         if kind == "walk":
-            traits["cap_step"] = variation.step_fraction
-    elif isinstance(source, UnderBudget | Traced):
-        traits["cap_period_s"] = source.file.period_s
-        if isinstance(source, UnderBudget) and isinstance(source.rule, EnergyBudget):
-            traits |= {"cap_mean": source.rule.budget, "cap_headroom": source.rule.headroom}
-            traits |= _bill_of(source, source.rule)
+            traits["cap_step"] = rule.step_fraction
+    elif spec.sources:
+        traits["cap_period_s"] = spec.sources[0].period_s
+        if isinstance(rule, EnergyBudget):
+            traits |= {"cap_mean": rule.budget, "cap_headroom": rule.headroom}
+            traits |= _bill_of(spec, rule)
     return traits
 
 
-def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | None]:
+def _bill_of(spec: SeriesSpec, budget: EnergyBudget) -> dict[str, float | None]:
     """Return the shares by which it costs or emits less than the fixed capacity of its budget, and is larger."""
     try:
-        signal = source.signal()
+        signal = spec.paid()
     except InputError:  # the file went away after the runs
         return {}
-    shares = bill(source.fractions(signal.end_s, 1), signal, budget.budget)
+    assert signal is not None
+    shares = bill(budget.capacity(signal), signal, budget.budget)
     return {"cap_saved": shares.saved, "cap_gained": shares.gained}
 
 
@@ -85,9 +89,9 @@ def generated_capacities(
             if seed is not None:
                 text += f"{'' if text.endswith(':') else ','}{SEED}={seed}"
             with errors_of(where):
-                spec = parse_capacity(text, base)
-            if spec is None:
-                kinds = ", ".join(f"{kind}:" for kind in CAPACITY_KINDS)
+                spec = parse_series("machines", text, base)
+            if not names_kind(text, kinds_of_series("machines")):
+                kinds = ", ".join(f"{kind}:" for kind in kinds_of_series("machines"))
                 raise InputError(where, f"{text!r} describes no capacity", f"it begins with one of {kinds}")
             spec, files = _with_file(spec, where, base, file)
             name = filled(entry.name, point) if entry.name else _name(spec)
@@ -99,26 +103,30 @@ def generated_capacities(
 
 
 def _with_file(
-    spec: CapacitySpec, where: str, base: Path, file: Callable[[str, str], InputFile]
-) -> tuple[CapacitySpec, tuple[InputFile, ...]]:
-    """Return the specification with the absolute path of its file, and the file."""
-    source = spec.source
-    if not isinstance(source, UnderBudget | Traced):
-        return spec, ()
-    path = source.file.path
-    input_file = file(str(path.relative_to(base) if path.is_relative_to(base) else path), where)
-    return replace(spec, source=replace(source, file=replace(source.file, path=input_file.path))), (input_file,)
+    spec: SeriesSpec, where: str, base: Path, file: Callable[[str, str], InputFile]
+) -> tuple[SeriesSpec, tuple[InputFile, ...]]:
+    """Return the specification with the absolute paths of its files, and the files."""
+    files: list[InputFile] = []
+
+    def placed(term: Term) -> Term:
+        if not isinstance(term, FileTerm | ShareTerm) or term.source is None:
+            return term
+        path = term.source.path
+        files.append(file(str(path.relative_to(base) if path.is_relative_to(base) else path), where))
+        return replace(term, source=replace(term.source, path=files[-1].path))
+
+    return replace(spec, terms=tuple(placed(term) for term in spec.terms)), tuple(files)
 
 
-def _name(spec: CapacitySpec) -> str:
+def _name(spec: SeriesSpec) -> str:
     """Return a name as `walk-0.6-0.15-3600` (range, step, period) or `carbon-DE-0.7-1.2` (file and values)."""
-    source = spec.source
+    term = spec.terms[0]
     kind, _, words = spec.text.partition(":")
     pairs = [(key, value) for key, mark, value in (word.partition("=") for word in words.split(",")) if mark]
-    if not isinstance(source, Varied):
-        stems = [path.stem for path in spec.files()]
+    if not isinstance(term, ShareTerm) or not isinstance(term.rule, Variation):
+        stems = [path.stem for path in spec.files]
         return "-".join([kind, *stems, *(value for key, value in pairs if key != "repeat")])
-    variation = source.variation
+    variation = term.rule
     if kind == "constant":
         return f"{kind}-{number_text(variation.mean)}"
     sizes = [variation.range, *([variation.step_fraction] if kind == "walk" else []), variation.period_s]
@@ -131,6 +139,8 @@ def _facts(value: Any, digests: Mapping[Path, str]) -> Any:
     """Return the parameters of a series as JSON, files by their content."""
     if isinstance(value, Path):
         return digests[value]
+    if isinstance(value, tuple):
+        return [_facts(one, digests) for one in value]
     if is_dataclass(value):
         named = {field.name: _facts(getattr(value, field.name), digests) for field in fields(value) if field.compare}
         if isinstance(value, Variation):

@@ -19,9 +19,8 @@ from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.convert import workload_with_flops
-from batwatt.inputs.limits import EnvelopeSpec
 from batwatt.inputs.platform_files import platform_of
-from batwatt.inputs.series_files import read_series
+from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import Platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
@@ -119,13 +118,14 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Timeline]:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.inputs.events is not None:
         raise InputError("--events", "the optimum takes no events", "leave them out")
-    if isinstance(envelope, EnvelopeSpec) or (isinstance(envelope, Timeline) and envelope.repeats):
+    rows = envelope.timeline() if isinstance(envelope, SeriesSpec) and envelope.path else envelope
+    if isinstance(rows, SeriesSpec) or rows.repeats:
         raise InputError(
             "--envelope",
             "the optimum takes a file, or a series that does not repeat",
             "write one with `batwatt generate envelope`",
         )
-    return budget, envelope if isinstance(envelope, Timeline) else read_series(envelope)
+    return budget, rows
 
 
 def _budget(options: Mapping[str, Any]) -> SearchBudget:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from batwatt.errors import InputError
-from batwatt.model.signal import date_text, parse_date_s
+from batwatt.model.signal import parse_date_s
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import DEPENDS, RELEASE, START_S, JobSpec, Workload
+from batwatt.units import date_text
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
             raise InputError(workload.source, problem, "take fewer samples, or another window")
         signals = {name: signal and _later(signal, at_s) for name, signal in whole.signals.items()}
         begun = _begun(workload, jobs, at_s)
-        cap = whole.cap and replace(whole.cap.since(at_s), begin=begun.begin if whole.cap.begin else "")
+        cap = whole.cap and whole.cap.since(at_s)
         samples.append(Sample(begun, cap, signals, length_s))
     return samples
 
@@ -80,9 +81,6 @@ def _begun(workload: Workload, jobs: list[JobSpec], at_s: float) -> Workload:
 
 def _later(signal: Timeline, at_s: float) -> Timeline:
     """Return the signal with `at_s` as 0 s."""
-    begin = date_text(parse_date_s(signal.begin) + at_s) if signal.begin else ""
     later = signal.since(at_s)
     # one that is over then has no values left
-    return replace(
-        later if signal.loop is not None else later.lasting(False), begin=begin, date_source=signal.date_source
-    )
+    return later if signal.loop is not None else later.lasting(False)

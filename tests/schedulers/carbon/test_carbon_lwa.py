@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from batwatt.model.signal import parse_date_s
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
@@ -42,7 +43,7 @@ def machine_learning_jobs() -> list[ShiftJob]:
 def french() -> Timeline:
     rows = pd.read_csv(FRENCH)
     values = rows.loc[rows["Time"] >= "2020", "Carbon Intensity"]
-    return replace(Timeline.regular(values.tolist(), STEP_S), begin="2020-01-01T00:00Z")
+    return replace(Timeline.regular(values.tolist(), STEP_S), date_s=parse_date_s("2020-01-01T00:00Z"))
 
 
 def one_step_later(window: StartWindow, job: ShiftJob, end_s: float) -> StartWindow:

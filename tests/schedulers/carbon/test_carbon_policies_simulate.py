@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from batwatt.errors import InputError
+from batwatt.model.signal import parse_date_s
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.schedulers.carbon.execution import ShiftJob
@@ -36,12 +37,12 @@ def test_a_price_is_charged_apart_from_what_is_planned_by():
 def test_deadlines_and_constraints():
     assert begin_h("latest", deadline_h=3.0) == 2.0
     assert begin_h("latest", wait_h=(0.5, 2.0)) == 0.5
-    dated = replace(CARBON, begin="2024-07-01T05:00Z")
+    dated = replace(CARBON, date_s=parse_date_s("2024-07-01T05:00Z"))
     # it would finish at 06:00 and may as well at 09:00
     assert begin_h("latest", integral=dated, constraint="next-workday") == 3.0
 
 
-LATER = [replace(CARBON, begin=f"2024-07-0{day}T00:00Z") for day in (1, 2)]
+LATER = [replace(CARBON, date_s=parse_date_s(f"2024-07-0{day}T00:00Z")) for day in (1, 2)]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from batwatt.errors import InputError
+from batwatt.model.signal import parse_date_s
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob
@@ -15,7 +16,7 @@ from batwatt.schedulers.carbon.policies import StartWindow, by_class, by_constra
 HOUR = 3600.0
 DAY = 24.0
 SIGNAL = Timeline.regular([1.0] * 400)
-DATED = replace(SIGNAL, begin="2024-07-01T00:00Z")
+DATED = replace(SIGNAL, date_s=parse_date_s("2024-07-01T00:00Z"))
 
 
 def job(length_h: float, arrival_h: float = 0.0) -> ShiftJob:
@@ -28,7 +29,7 @@ def wait_h(finish_h: float, constraint: str, clock: str = "UTC", integral: Timel
 
 
 # from Saturday 26 October 18:00 UTC (20:00 in Berlin) to Monday 09:00, by then UTC + 1: 38 h
-AUTUMN = replace(SIGNAL, begin="2024-10-26T00:00Z")
+AUTUMN = replace(SIGNAL, date_s=parse_date_s("2024-10-26T00:00Z"))
 CASES = [
     ("next-workday", "UTC", DATED, {
         8.5: 0.5,  # Monday, before 09:00
