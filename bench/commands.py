@@ -352,7 +352,7 @@ def _series() -> Named:
         "excel.csv": "tz=Europe/Berlin",
         "prices.csv": "period=7200",
     }.items():
-        yield f"signal {name}", f"characterise 'price:made/{name},{words},budget=0.7' --machines 20"
+        yield f"signal {name}", f"characterise 'price:made/{name},{words},budget=0.7'"
     for name, words in {
         "watttime.json": "",
         "watttime.csv": ",unit=lb/MWh",
@@ -394,8 +394,8 @@ def _series() -> Named:
     yield "events", "events power_profiles/profile1.csv"
     yield "events batsim 5", "events made/events.txt --to batsim5 && events made/falls5.txt --to batsim4"
     yield "characterise walk", "characterise power_profiles/walk-small.csv"
-    yield "characterise file", f"characterise {CARBON} --column carbon_intensity"
-    yield "characterise column", f"characterise stranded:{CARBON},threshold=300 --machines 40 --end 604800"
+    yield "characterise file", f"characterise {CARBON},column=carbon_intensity"
+    yield "characterise column", f"characterise stranded:{CARBON},threshold=300 --end 604800"
 
 
 def _traces() -> Named:

@@ -55,7 +55,7 @@ REFUSED = {
     ),
     "scheduler: no scheduler 'varcapp'": lambda: bw.simulate(GRID, GOOGLE, "varcapp"),
     "envelope: must be >= 0 W, got -5": lambda: bw.simulate(GRID, GOOGLE, envelope=-5),
-    "envelope: must be a path or Series, got True": lambda: bw.simulate(GRID, GOOGLE, envelope=True),
+    "envelope: must be a file or a series, got True": lambda: bw.simulate(GRID, GOOGLE, envelope=True),
     "envelope: must be a number, got nan": lambda: bw.simulate(GRID, GOOGLE, envelope=float("nan")),
     "the series of envelope: its rows go from 2024-01-01T00:00Z": lambda: bw.simulate(
         GRID, GOOGLE, envelope=pd.Series([1.0], pd.to_datetime(["2024-01-01"])), begin="2024-03-01"

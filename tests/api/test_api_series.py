@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import batwatt as bw
-from batwatt.api.series import signal_or
+from batwatt.api.series import series_or
 from batwatt.errors import InputError
 from batwatt.inputs.series import on_clock
 from batwatt.model.signal import Clock
@@ -178,7 +178,7 @@ def test_a_signal_repeats_from_its_row_loop_on():
     assert carbon_g(bw.Series((0, 3600), (900, 100))) is None
     assert carbon_g(bw.Series((0, 10800), (900, 100))) == pytest.approx(2900.0)
     sums = prefix, bw.Series((0, 10800), (1, 3), loop=0, period_s=21600)
-    one, other = (signal_or("carbon", series) for series in sums)
+    one, other = (series_or("carbon", series) for series in sums)
     both = one.plus(other, 1.0, 1.0)
     hours = np.arange(40.0) * 3600.0
     assert both.values_at(hours).tolist() == [sums[0].at(at_s) + sums[1].at(at_s) for at_s in hours]
@@ -199,7 +199,7 @@ DATED = {"date_s": "2024-07-01T00:00Z"}
 def test_series_by_date_move_to_the_clock_of_a_run(series, moved_h):
     begin_s = series.date_s + 3600.0 * moved_h
     clock = Clock(begin_s, last_s=36000.0, end_s=72000.0)
-    moved, signal = on_clock(series, clock), on_clock(signal_or("carbon", series), clock)
+    moved, signal = on_clock(series, clock), on_clock(series_or("carbon", series), clock)
     for half_hour in range(40 if series.repeats else 2):
         at_s = 1800.0 * half_hour + 1.0
         assert moved.at(at_s) == series.at(at_s + 3600.0 * moved_h) == signal.at(at_s)

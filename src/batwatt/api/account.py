@@ -13,7 +13,7 @@ import pandas as pd
 
 from batwatt.api.arguments import checked, hosts_of, one_of, optional, options_for, path_or, real, several, text
 from batwatt.api.inputs import PathLike
-from batwatt.api.series import signal_or
+from batwatt.api.series import series_or
 from batwatt.api.simulation import SeriesLike
 from batwatt.checks import time_zone
 from batwatt.errors import InputError, collected_remarks, remark
@@ -80,7 +80,7 @@ class JobAccount:
 
 
 @checked(
-    workload=path_or, by=optional(partial(several, one=one_of(BY))), carbon=signal_or, price=signal_or,
+    workload=path_or, by=optional(partial(several, one=one_of(BY))), carbon=series_or, price=series_or,
     machines=optional(hosts_of), cores=optional(hosts_of), busy_w=optional(real), idle_w=optional(real),
     pue=partial(real, low=1.0), since=optional(text), until=optional(text), zone=optional(text),
     log=options_for("account", AccountingOptions),
@@ -194,7 +194,7 @@ def _recorded(path: Path, options: AccountingOptions) -> tuple[pd.DataFrame, flo
     return jobs.drop_duplicates(["id", "begin_s"]), table.origin_s
 
 
-def _covering(quantity: Quantity, signal: str | Timeline, clock: Clock) -> Timeline:
+def _covering(quantity: Quantity, signal: str | Path | Timeline, clock: Clock) -> Timeline:
     """Return a signal on a clock. Raises InputError if hours of the clock are missing."""
     if isinstance(signal, Timeline):
         check_covers(signal, clock)

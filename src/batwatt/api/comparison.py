@@ -34,7 +34,7 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.comparison_result import Comparison
 from batwatt.api.inputs import PathLike, WindowLike, Workload
-from batwatt.api.series import capacity_or, envelope_or, signal_or
+from batwatt.api.series import series_or
 from batwatt.api.simulation import (
     PlatformLike,
     SeriesLike,
@@ -121,8 +121,8 @@ def _seeds_of(name: str, value: Any) -> list[int]:
 
 @checked(
     cases=_cases_of,
-    carbon=signal_or,
-    price=signal_or,
+    carbon=series_or,
+    price=series_or,
     window=window_of,
     samples=partial(whole, low=1, high=MOST_SAMPLES),
     unit=one_of(SECONDS),
@@ -204,7 +204,7 @@ def compare(
     with collected_remarks() as remarks:
         jobs = _jobs_of(workload, cut, begin, unit, samples > 1, ignore_communication)
         log = USUAL if isinstance(workload, str | Path) else LogOptions(begin=begin)
-        limits = {"envelope": envelope_or(envelope), "capacity": capacity_or(capacity)}
+        limits = {"envelope": series_or("envelope", envelope), "capacity": series_or("capacity", capacity)}
         if lenient and limits == {"envelope": None, "capacity": None}:
             # most cases of a preset would be left out
             raise InputError("envelope, capacity", "are missing", "give one of them, as cases of the preset need it")

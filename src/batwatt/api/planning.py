@@ -22,15 +22,15 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.inputs import PathLike
 from batwatt.api.result import Result
-from batwatt.api.series import envelope_or, signal_or
+from batwatt.api.series import series_or
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_arg, workload_arg
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.spec import Quantity, parse_series
+from batwatt.model.timeline import Timeline
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
-    from batwatt.model.timeline import Timeline
     from batwatt.schedulers.checkpoint.sequence import Method
 
 
@@ -148,7 +148,7 @@ def optimum(
     from batwatt.study.optimum import plan_and_replay
 
     limits = {"time_limit_s": time_limit_s, "effort": effort}
-    inputs = Inputs(platform_arg(platform), (workload_arg(workload),), envelope=envelope_or(envelope))
+    inputs = Inputs(platform_arg(platform), (workload_arg(workload),), envelope=series_or("envelope", envelope))
     options = {name: value for name, value in limits.items() if value is not None} | {"seed": seed}
     spec = RunSpec(inputs, "optimum", options)
     outcome = plan_and_replay(spec, progress or (lambda state: None))
@@ -158,8 +158,8 @@ def optimum(
 
 
 def _integral(kind: Quantity, name: str, value: SeriesLike) -> Timeline:
-    signal = signal_or(kind, value, name)
+    signal = series_or(name, value, kind)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")
-    integral: Timeline = parse_series(kind, signal).timeline() if isinstance(signal, str) else signal
+    integral: Timeline = signal if isinstance(signal, Timeline) else parse_series(kind, signal).timeline()
     return integral

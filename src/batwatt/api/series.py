@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,62 +11,41 @@ import numpy as np
 
 from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
+from batwatt.inputs.description import SERIES
 from batwatt.model.signal import UNSTATED, factor_to, parse_date_s, unit_in
-from batwatt.model.timeline import DEFAULT_STEP_S, LARGEST, MACHINES, Timeline
+from batwatt.model.timeline import DEFAULT_STEP_S, MACHINES, Timeline
 from batwatt.model.work import Array
 from batwatt.units import SINCE_1970_S
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from batwatt.inputs.source import Quantity
 
-def signal_or(kind: Any, value: Any, name: str = "") -> Any:
-    """Return a signal in g/kWh or money per kWh, or the text of a file with keys, as in `nl.csv,days=30`.
 
-    `name` is that of the argument, if it is not the kind. Raises InputError, also for a series of another kind.
+def series_or(name: str, value: Any, quantity: Quantity | None = None) -> Any:
+    """Return the series of an argument, in the unit of its quantity, or its text or path; None for None.
+
+    A number is a constant. Times of a table, a dict or pairs are dates, or s. A series of ours holds its last value as
+    a limit, in W or machines; as a signal it ends there unless it repeats. `quantity` is that of the name if None.
+    Raises InputError.
     """
-    name = name or kind
+    quantity = quantity or SERIES[name]
     if value is None or isinstance(value, str | Path):
-        return None if value is None else str(value)
-    signal = _signal_of(name, value)
-    if signal is None:
+        return value if value is None or isinstance(value, str) else path_or(name, value)
+    limit = quantity in ("power", "machines")
+    rows = value if limit and isinstance(value, Timeline) else _series_of(name, value)
+    if rows is None:
         raise wrong(name, "a file or a series", value, "see help(batwatt.read_signal)")
-    factor, unit = factor_to(kind, signal.unit, max(signal.values), name)
-    return signal if factor == 1.0 else signal.with_array(signal.array * factor, unit)
-
-
-def envelope_or(value: Any) -> Any:
-    """Return an envelope in W: a text, a file, or a series. Raises InputError."""
-    series = _series_or("envelope", value)
-    if not isinstance(series, Timeline):
-        return series
-    if not min(series.values) >= 0.0:
-        raise InputError("envelope", f"must be >= 0 W, got {min(series.values):g}", "correct the value")
-    factor, unit = factor_to("power", series.unit, max(series.values), "envelope")
-    values = tuple(value * factor for value in series.values)
-    return series if factor == 1.0 else replace(series, values=values, unit=unit)
-
-
-def capacity_or(value: Any) -> Any:
-    """Return a capacity in machines: a text, a file, or a series. Raises InputError."""
-    series = _series_or("capacity", value)
-    if isinstance(series, Timeline) and series.unit not in ("", UNSTATED, MACHINES):
-        raise InputError("capacity", f"is a series in {series.unit}, not in machines", "give numbers of machines")
-    return series
-
-
-def _series_or(name: str, value: Any) -> str | Path | Timeline | None:
-    if value is None or isinstance(value, str | Timeline):
-        return value
-    if (number := _number(name, value)) is not None:
-        return Timeline((0.0,), (number,), name, f"constant {number:g}")
-    signal = _signal_of(name, value)
-    if signal is not None:
-        return signal
-    if not isinstance(value, Path):
-        raise wrong(name, "a path or Series", value)
-    path: Path = path_or(name, value)
-    return path
+    if limit and not min(rows.values) >= 0.0:
+        unit = "W" if quantity == "power" else "machines"
+        raise InputError(name, f"must be >= 0 {unit}, got {min(rows.values):g}", "correct the value")
+    if quantity == "machines":
+        if rows.unit not in ("", UNSTATED, MACHINES):
+            raise InputError(name, f"is a series in {rows.unit}, not in machines", "give numbers of machines")
+        return rows
+    factor, unit = factor_to(quantity, rows.unit, max(rows.values), name)
+    return rows if factor == 1.0 else rows.with_array(rows.array * factor, unit)
 
 
 def _number(name: str, value: Any) -> float | None:
@@ -76,7 +54,7 @@ def _number(name: str, value: Any) -> float | None:
     return real(name, value, -math.inf) if number else None
 
 
-def _signal_of(name: str, value: Any) -> Timeline | None:
+def _series_of(name: str, value: Any) -> Timeline | None:
     """Return a series of ours, a table, a dict or pairs (times are dates, or s) as a signal, else None.
 
     The signal ends after its last row, which holds as long as the one before, or repeats from the row `loop` >= 0 of a
@@ -84,7 +62,7 @@ def _signal_of(name: str, value: Any) -> Timeline | None:
     series of pandas, may have a unit. A number is a constant. Raises InputError.
     """
     if (number := _number(name, value)) is not None:
-        return Timeline((0.0,), (number,), source=f"constant {number:g}", loop=None, period_s=LARGEST)
+        return Timeline((0.0,), (number,), name, f"constant {number:g}")
     if isinstance(value, Timeline):
         _check_begin(name, value.times_s[0])
         rows = value.since(0.0) if value.times_s[0] else value

@@ -23,7 +23,7 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
 from batwatt.api.result import Result
-from batwatt.api.series import capacity_or, envelope_or, signal_or
+from batwatt.api.series import series_or
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError
 from batwatt.files import is_folder
@@ -143,10 +143,10 @@ def simulate(
         window=cut,
         length_unit=unit,
         log=LogOptions(begin=begin),
-        envelope=envelope_or(envelope),
-        capacity=capacity_or(capacity),
-        carbon=signal_or("carbon", carbon),
-        price=signal_or("price", price),
+        envelope=series_or("envelope", envelope),
+        capacity=series_or("capacity", capacity),
+        carbon=series_or("carbon", carbon),
+        price=series_or("price", price),
         events=event_file,
         long_s=long_s,
         delays_to_flops=delays_to_flops,

@@ -28,7 +28,7 @@ from batwatt.api.arguments import (
     wrong,
 )
 from batwatt.api.result import Result
-from batwatt.api.series import capacity_or, envelope_or
+from batwatt.api.series import series_or
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_arg
 from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
@@ -131,8 +131,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._inputs = Inputs(
             path_or("platform", platform, Platform, MachineSpec),
             (),
-            envelope=envelope_or(envelope),
-            capacity=capacity if isinstance(capacity, SeriesSpec) else capacity_or(capacity),
+            envelope=series_or("envelope", envelope),
+            capacity=capacity if isinstance(capacity, SeriesSpec) else series_or("capacity", capacity),
         )
         self.platform = all_hosts(self._inputs.platform, MASTER_HOST)
         if isinstance(self._inputs.envelope, SeriesSpec) and self._inputs.envelope.path is not None:
