@@ -28,8 +28,7 @@ def logs() -> str:
     rows = []
     for name, log in benchmark().logs.items():
         limits = ", ".join(cell.partition("/")[2] for cell in benchmark().cells if benchmark().log_of(cell) is log)
-        source = log.file or f"generator {log.generator}, seed {log.seed}"
-        rows.append((name, source, log.licence, limits, f"{log.hosts}", f"{log.days:g}", f"{log.horizon_days:g}"))
+        rows.append((name, log.source, log.licence, limits, f"{log.hosts}", f"{log.days:g}", f"{log.horizon_days:g}"))
     return markdown(("log", "jobs", "licence", "limits", "hosts", "days", "horizon, days"), rows, texts=4)
 
 

@@ -14,6 +14,7 @@ from cli_house import ROOT
 from batwatt.api import benchmark as api
 from batwatt.api.benchmark import Entry, cells_of, entry_of, mean_slowdown, run_entries
 from batwatt.errors import BatwattError, InputError
+from batwatt.inputs.workloads.google_like import REFERENCE_FLOPS, GoogleLike, google_like
 from batwatt.study import benchmark as study
 from batwatt.study.benchmark import Benchmark
 
@@ -27,18 +28,28 @@ class Rejects(BatsimScheduler):
 
     onJobCompletion = onNoMoreEvents = lambda *_: None
 """
-LOG = {"generator": "google", "parameters": {"hours": 6, "jobs_per_hour": 4}, "hosts": 20, "licence": "", "seed": 1}
+LOG = {"source": "", "hosts": 20, "licence": "", "days": 0.25, "horizon_days": 1.0}
 EASY = {"scheduler": "powercap", "options": {"backfilling": "easy", "response": "none"}, "limit": "none"}
+
+
+def rows_of(log, seed):
+    """Rows of 24 Google-like jobs in six hours."""
+    data = google_like(GoogleLike(hours=6, jobs_per_hour=4), seed)
+    for job in data["jobs"]:
+        run_s = round(data["profiles"][job["profile"]]["cpu"] / REFERENCE_FLOPS, 3)
+        walltime_s = max(float(job["walltime"]), run_s + 60.0)
+        yield log, job["id"], job["subtime"], job["res"], walltime_s, run_s, ""
 
 
 @pytest.fixture
 def tiny(monkeypatch):
     """A benchmark of two small logs, with its digests."""
-    log = {**LOG, "days": 0.25, "horizon_days": 1.0}
+    rows = [list(map(str, row)) for log, seed in (("a", 1), ("b", 2)) for row in rows_of(log, seed)]
+    monkeypatch.setattr(study, "_jobs", lambda: rows)
     cells = {f"{name}/sun-60": {"limit": "constant:1200", "sha256": ""} for name in ("a", "b")}
     declared = {
-        "version": "v0", "host_w": 100.0, "host_flops": 18.4e9, "bound_s": 600.0, "above": 0.01, "windows": 3,
-        "logs": {"a": log, "b": {**log, "seed": 2}}, "cells": cells,
+        "version": "v0", "host_w": 100.0, "bound_s": 600.0, "above": 0.01, "windows": 3,
+        "logs": {"a": LOG, "b": LOG}, "cells": cells,
         "references": {"EASY": EASY, "LWW": {"scheduler": "varcap"}},
     }  # fmt: skip
     for name in cells:

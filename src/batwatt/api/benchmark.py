@@ -185,7 +185,7 @@ def _run(cell: str, cases: Mapping[str, Case], workers: int) -> dict[str, list[R
     """Return the figures of each case in each window of a cell. Raises InputError."""
     declared = benchmark()
     log = declared.log_of(cell)
-    hosts, data = Platform.machines(log.hosts, 1, watts=declared.host_w), declared.jobs_of(log)
+    hosts, data = Platform.machines(log.hosts, 1, watts=declared.host_w), declared.jobs_of(cell)
     jobs, limit = parse_workload(data, "w0", cell), declared.cells[cell]["limit"].format(data=data_folder())
     cap = sample_read(hosts, jobs, USUAL, envelope=limit).cap
     assert cap is not None
