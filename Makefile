@@ -91,16 +91,19 @@ igsc22: $(VENV)/test  ## the experiments of the powercap paper: campaign, report
 	$(BIN)/python -m papers.igsc22.tables results/igsc22
 
 pmbs23: $(VENV)/test  ## the experiments of the riskaware paper, in part: campaign, report, its page
+	$(BIN)/python -m papers.generators papers/pmbs23/inputs.yaml study
 	$(BIN)/batwatt campaign run papers/pmbs23/study.yaml
 	$(BIN)/batwatt report results/pmbs23
 	$(BIN)/python -m papers.pmbs23.tables results/pmbs23
 
 varcap: $(VENV)/test  ## the experiments of the varcap dissertation, in part: campaigns, report, its page
+	$(BIN)/python -m papers.generators papers/varcap/inputs.yaml study claims prices
 	for name in study claims prices; do $(BIN)/batwatt campaign run papers/varcap/$$name.yaml || exit; done
 	$(BIN)/batwatt report results/varcap
 	$(BIN)/python -m papers.varcap.tables results/varcap results/varcap-claims results/varcap-prices
 
 checkpoint: $(VENV)/test  ## experiments on checkpoint planning: campaign, report, its page
+	$(BIN)/python -m papers.generators papers/checkpoint/inputs.yaml study
 	$(BIN)/batwatt campaign run papers/checkpoint/study.yaml
 	$(BIN)/batwatt report results/checkpoint
 	$(BIN)/python -m papers.checkpoint.tables results/checkpoint

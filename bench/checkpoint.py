@@ -22,12 +22,14 @@ from apart import GIB, in_child, least, peak_bytes
 
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.workloads.varcap_like import VarcapLike
-from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, checkpoint_ends, plan, solve
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from papers.generators.varcap import VarcapLike, varcap_table
 
 WALK = "walk:range=0.6,mean=0.7,step=0.1,period=3600,seed=1"
 

@@ -40,11 +40,9 @@ SOCKET = f"ipc://out/socket{PATIENCE}"
 
 SHARED = " && ".join(
     [
-        "generate trace --like tng --jobs 3000 --machines 10 --seed 1 -o made/tng.csv",
         "carbon workload workloads/carbon/jobs.csv --watts 60 --machines 20 -o made/carbon.json -p made/carbon.xml",
         f'run -p made/carbon.xml -w made/carbon.json -s carbon -e made/carbon -o \'{{"signal": "{CARBON}"}}\'',
         f"run {GRID} --envelope power_profiles/profile3.csv -e made/run",
-        "generate power-jobs --seed 7 --jobs 120 -o made/power-jobs.json",
         "convert workloads/small.json --to batsim5 -o made/small5.json",
         "events made/falls.csv -o made/envelope.txt",
         "events made/falls.csv --to batsim5 -o made/falls5.txt",
@@ -419,17 +417,6 @@ def _traces() -> Named:
     yield _run("trace power", power, predictor="exact", power_check="max")
     yield "generate workload", "generate workload --seed 2 --jobs-per-hour 9 --hours 12 --sigma 1 --max-servers 4"
     yield "generate workload other", "generate workload --mean-runtime 900 --servers 12"
-    yield "generate trace days", "generate trace --like azure --days 2 --machines 20 --seed 4"
-    for kind in ("uniform", "log-scale", "log-scale-u", "3types"):
-        yield f"generate trace {kind}", f"generate trace --kind {kind} --jobs 500 --seed 1 --end 400000 --cores 8"
-    for like in ("tng", "azure", "mira", "borg"):
-        yield f"generate trace {like}", f"generate trace --like {like} --jobs 500 --seed 1"
-    more = "--load 0.7 --long-fraction 0.5 --dependencies 0.2 --cycle 0.5"
-    yield "generate trace chain", f"generate trace --like tng {more} --jobs 300 --machines 5"
-    yield (
-        "generate power-jobs",
-        "generate power-jobs --seed 3 --jobs 90 --nodes 20 --users 9 --load 0.8 --run-spread 0.2",
-    )
     yield "generate platform", "generate platform platforms/grid5000.toml"
     yield "generate machines", "generate machines --machines 4 --cores 2 --core-watts 12"
     yield "generate machines speeds", "generate machines --machines 3 --cores 4 --core-speed 2Gf --speeds"

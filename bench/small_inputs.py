@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -11,7 +12,19 @@ from pathlib import Path
 
 import pandas as pd
 
-STAND_IN = Path(__file__).resolve().parents[1] / "tests" / "helpers" / "false_batsim.py"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))
+
+from papers.generators.__main__ import GENERATORS, parameters_of, write_campaigns  # noqa: E402 (papers/ is not installed)
+
+STAND_IN = ROOT / "tests" / "helpers" / "false_batsim.py"
+GENERATED = {
+    "tng.csv": ("varcap", {"like": "tng", "jobs": 3000, "machines": 10}, 1),
+    "power-jobs.json": ("pm100", {"jobs": 120}, 7),
+}
+"""File -> generator, parameters and seed."""
+PAPERS = ("pmbs23", "varcap", "checkpoint")
+"""Papers whose small campaigns have generated inputs, in their folders."""
 HOURS = range(48)
 PRICES = [round(80 - 30 * (h % 24 in range(10, 16)) + 7.25 * (h % 5), 2) for h in HOURS]
 """Prices in EUR/MWh, by the hour."""
@@ -23,13 +36,17 @@ SUMMER = datetime(2024, 7, 1, tzinfo=UTC)
 
 
 def write_inputs(folder: Path) -> None:
-    """Write all inputs, and the program that replaces Batsim 5."""
+    """Write all inputs, the program that replaces Batsim 5, and the inputs of the papers' small campaigns."""
     folder.mkdir()
     (folder / "batsim").write_text(STAND_IN.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "batsim").chmod(0o755)
     for name, text in {**dict(_signals()), **dict(_traces()), **dict(_series())}.items():
         data = text.encode()
         (folder / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
+    for name, (kind, parameters, seed) in GENERATED.items():
+        (folder / name).write_text(GENERATORS[kind].text(parameters_of(kind, parameters), seed), encoding="utf-8")
+    for paper in PAPERS:
+        write_campaigns(ROOT / "papers" / paper / "inputs.yaml", ["small"])
     PM100.to_parquet(folder / "pm100.parquet")
     PM100.drop(columns="node_power_consumption").to_csv(folder / "pm100.csv", index=False)
     FDATA.to_csv(folder / "fdata.csv", index=False)

@@ -24,11 +24,13 @@ from apart import GIB, form, in_child, peak_bytes
 
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.workloads.varcap_like import VarcapLike
-from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from papers.generators.varcap import VarcapLike, varcap_table
 
 WALK = "walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1"
 

@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from batwatt.inputs.limits import CAPACITY_KINDS as CAPACITIES
-from batwatt.inputs.limits import ENVELOPE_KINDS as TERMS
 from cli_commands import COMMANDS, LEAVES
 
 import batwatt
 from batwatt.api.comparison_result import Comparison
 from batwatt.cli.inputs import TABLES
 from batwatt.inputs.convert import SUFFIXES
+from batwatt.inputs.spec import kinds_of_series
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.registry import KINDS, names
 
@@ -97,7 +96,7 @@ def test_options_of_commands():
 def test_readers():
     assert [suffix for suffix in SUFFIXES if f"{suffix} " not in TEXT] == []
     assert [name for name in TABLES if f"--format {name}" not in TEXT] == []
-    assert [kind for kind in {*CAPACITIES, *TERMS} if f"{kind}:" not in TEXT] == []
+    assert [kind for kind in {*kinds_of_series("power"), *kinds_of_series("machines")} if f"{kind}:" not in TEXT] == []
 
 
 def test_api():

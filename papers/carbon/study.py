@@ -31,11 +31,9 @@ from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.optimum import plan
 from batwatt.schedulers.carbon.policies import PolicyInputs, StartWindow, immediate, oracle, suspend_resume
-from batwatt.units import DAY_S, HOUR_S, PRECISION_S
+from batwatt.units import HOUR_S, PRECISION_S
 
 TABLE, SUMMARY = "table.parquet", "summary.csv"
-MARGIN_S = 2 * DAY_S
-"""Length of the signal after all deadlines, for plans that are late."""
 JOB_COLUMNS = ["study", "pattern", "length_h", "startup_s", "startup_w", "wait_h", "deadline_h"]
 """Columns that distinguish the jobs."""
 MINUTE_S = 60.0
@@ -152,8 +150,7 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
 def run(studies: Path, signal: Path) -> pd.DataFrame:
     """Return the table of all jobs and arrivals."""
     cases = list(cases_of(yaml.safe_load(studies.read_text(encoding="utf-8"))))
-    needed_s = max(case.arrivals_s[-1] + case.deadline_s for case in cases)
-    integral = read_on_clock(SignalFile(signal, days=(needed_s + MARGIN_S) / DAY_S, wanted="carbon", gaps="line"))
+    integral = read_on_clock(SignalFile(signal, wanted="carbon", gaps="line"))
     with ProcessPoolExecutor() as pool:
         return pd.concat(pool.map(partial(rows_of, integral=integral), cases, chunksize=4), ignore_index=True)
 

@@ -23,8 +23,7 @@ import pandas as pd
 
 from batwatt.checks import rng_of
 from batwatt.files import whole_file
-from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY, VarcapLike
-from batwatt.inputs.workloads.varcap_synthetic import varcap_table
+from papers.generators.varcap import MEAN_CAPACITY, VarcapLike, varcap_table
 
 FOLDER = Path(__file__).resolve().parent / "data"
 HORIZON_S = 172_800.0

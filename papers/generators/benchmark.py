@@ -22,13 +22,9 @@ from batwatt.checks import rng_of
 from batwatt.files import whole_file
 from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.convert import window_workload
+from batwatt.inputs.google_like import GoogleLike, google_like
 from batwatt.inputs.jobs import TraceJob
 from batwatt.inputs.load import windowed
-from batwatt.inputs.workloads.google_like import GoogleLike, google_like
-from batwatt.inputs.workloads.pm100_like import Pm100Like, pm100_like
-from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
-from batwatt.inputs.workloads.varcap_like import VarcapLike
-from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.signal import Window
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import RELEASE, Workload
@@ -36,6 +32,9 @@ from batwatt.protocol.workload4 import parse_workload
 from batwatt.scheduling.job import request_s
 from batwatt.study.benchmark import COLUMNS, JOBS, benchmark
 from batwatt.units import DAY_S
+from papers.generators.pm100 import Pm100Like, pm100_like
+from papers.generators.pmbs import Synthetic, synthetic
+from papers.generators.varcap import VarcapLike, varcap_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 1

@@ -5,8 +5,8 @@
     python -m papers.jobpower.tables --check
         compare the tables with data/runs.csv
 
-Each seed has its own 500 jobs (`batwatt generate power-jobs --seed SEED`) on platforms/marconi100-48.xml, and its own
-envelope: a random walk between 30 and 90 % of the largest mean power of Marconi100's nodes above idle, in steps of
+Each seed has its own 500 jobs (`python -m papers.generators pm100 --seed SEED`) on platforms/marconi100-48.xml, and its
+own envelope: a random walk between 30 and 90 % of the largest mean power of Marconi100's nodes above idle, in steps of
 30 minutes. All runs of a seed have the same jobs and the same envelope.
 """
 
@@ -28,7 +28,6 @@ from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.inputs.platform_files import read_platform
-from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, pm100_like
 from batwatt.model.platform import Platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
@@ -39,6 +38,7 @@ from batwatt.results.run_files import RunData
 from batwatt.schedulers.jobpower import Jobpower
 from batwatt.units import HOUR_S
 from papers import pages
+from papers.generators.pm100 import IDLE_W, TYPICAL_W, pm100_like
 from papers.pages import markdown
 
 HERE = Path(__file__).resolve().parent

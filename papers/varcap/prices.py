@@ -15,9 +15,9 @@ import pandas as pd
 
 from batwatt.inputs.character import bill, characterise
 from batwatt.inputs.spec import parse_series
-from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY
 from batwatt.model.timeline import Timeline
 from papers.claims import Claim
+from papers.generators.varcap import MEAN_CAPACITY
 from papers.pages import markdown, number
 from papers.pairs import Points, interval
 from papers.varcap.sentences import Single, quotient

@@ -115,7 +115,6 @@ REFUSED = {
     "convert vm.csv --format azure --length-unit h": "--format: azure becomes a CSV trace, not a workload",
     "convert vm.csv --format azure --collections t.csv": "--collections: is for --format borg; leave it out",
     "generate capacity walk:range=0.6 -o /dev/full": "/dev/full: cannot be written (No space left on device)",
-    "generate trace --like tng --kind uniform": "--kind: is not for traces with --like",
     "generate capacity nix.csv": "nix.csv: cannot be read",
     "generate envelope nix.csv": "nix.csv: cannot be read",
     "generate envelope constant:5 --state-of-charge x.csv": "--state-of-charge: there is no battery; add for instance",

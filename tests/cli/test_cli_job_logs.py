@@ -62,17 +62,20 @@ def test_without_a_header_in_nodes_from_a_date(house):
 
 
 def test_the_power_of_jobs(house):
-    """Jobs that draw different power: generate, run, and what came of it."""
-    jobs, platform, cap = house.out / "jobs.json", ROOT / "platforms" / "marconi100-48.xml", "constant:20000"
-    assert house.batwatt("generate", "power-jobs", "--seed", 3, "--jobs", 60, "-o", jobs).code == 0
+    """Jobs that draw different power: run, and what came of it."""
+    jobs, platform, cap = (
+        ROOT / "workloads" / "pm100-like.json",
+        ROOT / "platforms" / "marconi100-48.xml",
+        "constant:20000",
+    )
     words = ("-p", platform, "-w", jobs, "--envelope", cap)
     ran = house.batwatt("run", *words, "-s", "jobpower", "-o", '{"predictor": "user"}', "-e", house.out / "x", "-v")
     assert ran.code == 0, ran.err
-    assert "predictor user: mean absolute error" in ran.err and "of the power of 60 runs" in ran.err
+    assert "predictor user: mean absolute error" in ran.err and "of the power of 120 runs" in ran.err
     shown = house.batwatt("metrics", house.out / "x", *words, "--json", "--job-power")
     assert shown.code == 0, shown.err
     (figures,) = json.loads(shown.out)
-    assert figures["completed"] == 60 and figures["killed_power"] == 0
+    assert figures["completed"] == 120 and figures["killed_power"] == 0
     lines = house.file("x_job_power.csv").decode().splitlines()
     assert lines[0] == "time_s,power_w,cap_w" and lines[1].startswith("0.000000,11520.000000,20000.")
     # the same from Python

@@ -15,7 +15,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.convert import TraceJob, convert_file, format_of, read_trace, to_batsim
 from batwatt.inputs.formats import SwfJob, iter_swf
-from batwatt.inputs.workloads.google_like import to_text
+from batwatt.inputs.google_like import to_text
 from batwatt.protocol.workload4 import parse_workload
 
 SWF = """\

@@ -13,17 +13,14 @@ from files_of_tests import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs import character as capacity_walk
 from batwatt.inputs import character as module
 from batwatt.inputs.character import (
     Bill,
     EnergyBudget,
     Stranded,
     Variation,
-    Walk,
     bill,
     characterise,
-    random_walk,
     vary,
 )
 from batwatt.inputs.spec import parse_series
@@ -42,33 +39,8 @@ def drawn(monkeypatch, module, *draws: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stay", "draws", "values"),
-    [
-        # inside: thirds for down, stay, up; from 6 to 8 ends at 7; at 7: halves for down, stay; at 1: for stay, up
-        (True, (0.99, 0.67, 0.6, 0.49, 0.0, 0.33, 0.5), (4, 6, 7, 7, 5, 3, 1, 3)),
-        (False, (0.5, 0.9, 0.9, 0.49, 0.1, 0.1), (4, 6, 7, 7, 5, 3, 1)),
-    ],
-)
-def test_walks_by_hand(monkeypatch, stay, draws, values):
-    drawn(monkeypatch, capacity_walk, *draws)
-    series = random_walk(Walk(mean=4, range=3, period_s=10, step=2, stay=stay, end_s=10 * len(draws) + 5), 0)
-    assert series.values == values and series.times_s == tuple(10 * k for k in range(len(draws) + 1))
-
-
-def test_defaults_of_section_5_4():
-    series = random_walk(Walk(), 7)
-    assert len(series) == 1 + 1512 and series.times_s[-1] == 1_814_400.0 and series.name == "machines"
-    assert series.values[0] == 24 and set(series.values) == {16, 18, 20, 22, 24, 26, 28, 30, 32}
-    assert random_walk(Walk(), 7) == series and random_walk(Walk(), 8).values != series.values
-    # a longer walk begins like a shorter one
-    assert random_walk(Walk(end_s=5e6), 7).values[: len(series)] == series.values
-
-
-@pytest.mark.parametrize(
     "kind,options,message",
     [
-        (Walk, {"range": 25}, "random walk: range must be <= mean, got range 25 and mean 24"),
-        (Walk, {"period_s": 1e-9}, "random walk: end_s / period_s must be <= 2000000"),
         (Variation, {"structure": "wlak"}, "capacity: no value of structure 'wlak'; did you mean 'walk'"),
         (Variation, {"range": 1.5}, "the range reaches down to mean - range / 2 = -0.05"),
         (Variation, {"step": 0.7}, "step must be in ]0, range], got step 0.7 and range 0.6"),
@@ -242,4 +214,3 @@ def test_parameters_are_recovered(structure, range_, mean, quarters, period_s, l
 def test_what_does_not_vary_is_one_row(structure, range_):
     series = vary(Variation(structure, range=range_), 1e6)
     assert (series.times_s, series.values, series.name) == ((0.0,), (0.7,), "fraction")
-    assert set(random_walk(Walk(mean=5, range=0, end_s=12000), 0).values) == {5.0}

@@ -17,8 +17,8 @@ from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.convert import convert_file, read_trace, window_workload, workload_json
+from batwatt.inputs.google_like import to_text
 from batwatt.inputs.jobs import TraceJob
-from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.signal import parse_date_s
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import date_text

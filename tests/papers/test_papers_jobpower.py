@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from batwatt.inputs.platform_files import read_platform
-from batwatt.inputs.workloads.pm100_like import pm100_like
 from batwatt.protocol.workload4 import parse_workload
 from papers import pages
+from papers.generators.pm100 import pm100_like
 from papers.jobpower import tables as job_power
 from papers.jobpower.tables import KEEP, KILL, Case
 

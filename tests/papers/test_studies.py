@@ -13,6 +13,7 @@ from batwatt.study.campaign import campaign_in, carry_out
 from papers import pages
 from papers.checkpoint import jobs
 from papers.checkpoint.tables import HERE, PERIODS
+from papers.generators.__main__ import write_campaigns
 
 FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-claims", "varcap-prices")}
 PAGES = FOLDERS | {"carbon": ("carbon", "carbon-small"), "igsc22": ("igsc22",)}
@@ -26,6 +27,13 @@ WHERE = ["study", "label", "workload", "capacity"]
 NAMES = import_module("papers.pmbs23.frames").STRATEGIES
 
 
+@pytest.fixture(scope="session")
+def inputs():
+    """Generated inputs of the small studies."""
+    for folder in FOLDERS:
+        write_campaigns(HERE.parent / folder / "inputs.yaml", ["small"])
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_has_the_committed_numbers(name, capsys):
     tables = import_module(f"papers.{name}.tables")
@@ -35,7 +43,7 @@ def test_the_page_has_the_committed_numbers(name, capsys):
 
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["few", "all"])
 @pytest.mark.parametrize("name", FOLDERS)
-def test_the_small_study_gives_the_committed_numbers(tmp_path, name, whole):
+def test_the_small_study_gives_the_committed_numbers(tmp_path, inputs, name, whole):
     declared = campaign_in(HERE.parent / name / "small.yaml", tmp_path)
     only = () if whole else tuple(study for study in FEW[name] if study not in declared.missing)
     if whole and declared.missing:

@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 from cli_house import ROOT
 
-from batwatt.inputs.character import Walk, random_walk
-from batwatt.inputs.formats import read_riskaware
-from batwatt.inputs.series_files import read_capacity, to_csv
+from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.spec import parse_series
-from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
-from batwatt.inputs.workloads.varcap_like import VarcapLike
-from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.study.campaign import CampaignFolder, campaign_in
 from batwatt.study.execute import execute, task_of
 from batwatt.study.generated import traits
@@ -28,6 +23,7 @@ FILES = {
     "jobs.txt": "1 0 100 2\n2 0 100 2\n",
     "fewer.csv": "time_s,machines\n0,2\n50,1\n",
     "high.csv": "time_s,machines\n0,3\n",
+    **{f"walk-{seed}.csv": f"time_s,machines\n0,2\n{10 * seed},1\n" for seed in (1, 2, 3, 4, 5)},
     # two jobs as wide as a machine: hours 0 to 1, and 0 to 2
     "hours.csv": "arrival_time,length,cpus\n0,1,2\n0,2,2\n",
     # half the carbon in the second hour: the budget of 0.5 buys 0.375 and 0.75 of the machines
@@ -36,9 +32,7 @@ FILES = {
         "".join(f"<host id='{name}' speed='1Gf'/>" for name in ("n1", "n10", "n2", "boss"))
     ),
 }
-DAY = {"kind": "uniform", "jobs": 40, "end_s": 86400, "machines": 3, "cores": 4}
-WALK = {"mean": 3, "range": 2, "end_s": 86400}
-TNG = {"like": "tng", "jobs": 300, "machines": 5, "days": 0.1}
+HOUR = {"hours": 1, "jobs_per_hour": 5, "max_servers": 4, "nb_res": 4}
 RISK = {
     "platforms": [{"machines": 2, "cores": 2}],
     "workloads": [{"trace": "jobs.txt", "window": [0, 100]}],
@@ -48,11 +42,17 @@ RISK = {
     "options": {"strategy": "first-fit-aware", "as_published": False},
     "label": "{strategy}",
 }
-GENERATED = RISK | {
-    "platforms": [{"machines": 6, "cores": 4}],
-    "workloads": [{"pmbs": DAY, "seeds": [3], "reference_seed": 9}],
-    "capacities": [{"walk": WALK, "seeds": [4]}],
+SEEDED = RISK | {
+    "workloads": [{"trace": "jobs.txt", "window": [0, 100], "reference": "hours.csv"}],
+    "capacities": [{"files": "walk-{seed}.csv", "seeds": [4]}],
     "options": {"strategy": "target-asap"},
+}
+GENERATED = {
+    "platforms": [{"machines": 4, "cores": 1}],
+    "workloads": [{"google_like": HOUR, "seeds": [3]}],
+    "scheduler": "powercap",
+    "options": {"response": "none"},
+    "label": "x",
 }
 VARIED = {
     "platforms": [{"machines": 2, "cores": 2}],
@@ -141,43 +141,22 @@ def test_the_master_and_the_first_hosts_of_a_file(risky):
 
 
 def test_generated_inputs(risky):
-    slower = {"walk": WALK | {"period_s": 0.5e4, "stay": False}, "seeds": [1]}
-    changes = {
-        "workloads": [{"pmbs": DAY, "seeds": [3, 5], "reference_seed": 9, "window": [3600, 86400]}],
-        "capacities": [{"walk": WALK, "seeds": [1, 7]}, slower],
-    }
-    rows = rows_of(risky, GENERATED, **changes)
-    capacities = ["walk-3-2-1200-1", "walk-3-2-1200-7", "walk-3-2-5000-1"]
-    traces = [f"uniform-40-{seed}" for seed in (3, 5)]
-    assert [(row["workload"], row["capacity"]) for row in rows] == [(t, c) for t in traces for c in capacities]
-    assert all(0 < row["goodput"] < 1 for row in rows)
+    entry = {"google_like": HOUR, "seeds": [3, 5]}
+    rows = rows_of(
+        risky, GENERATED, workloads=[entry, {"google_like": {**HOUR, "sigma": 2.0}, "seeds": [3], "name": "hour"}]
+    )
+    names = ["google-like-3", "google-like-5", "hour-3"]
+    assert [row["workload"] for row in rows] == names
     inputs = {path.name: path for path in (risky.out / "inputs").iterdir()}
-    assert sorted(inputs) == [*(f"{name}.txt" for name in [*traces, "uniform-40-9"]), *(f"{n}.csv" for n in capacities)]
-    assert list(read_riskaware(inputs["uniform-40-9.txt"])) == synthetic(Synthetic(**DAY), 9)
-    assert inputs["walk-3-2-1200-7.csv"].read_text() == to_csv(random_walk(Walk(**WALK), 7))
-    own = random_walk(Walk(**WALK, period_s=5000, stay=False), 1)
-    assert read_capacity(inputs["walk-3-2-5000-1.csv"], 6).values == own.values
+    assert sorted(inputs) == [f"{name}.json" for name in names]
+    assert inputs["google-like-5.json"].read_text() == to_text(google_like(GoogleLike(**HOUR), 5))
     # resumed without its inputs, it gives the same table
     before = risky.bytes()
     risky.cells()[0].unlink()
     for path in inputs.values():
         path.unlink()
     assert risky.batwatt("resume").code == 0
-    assert risky.bytes() == before and risky.done_in_log() == 7
-
-
-def test_generated_traces_and_their_names(risky):
-    entry = {"varcap": TNG, "grid": {"long_fraction": [0.1, 0.8]}, "seeds": [3, 4], "window": [0, 3600]}
-    cells = declare(risky, VARIED, workloads=[entry]).cells
-    assert [cell.workload.name for cell in cells] == [
-        f"tng-300-{long}-{seed}" for long in (0.1, 0.8) for seed in (3, 4)
-    ]
-    expected = varcap_table(VarcapLike(**TNG, long_fraction=0.1), 3)
-    assert cells[0].workload.files[0].text == expected.to_csv(index=False, lineterminator="\n")
-    named = declare(risky, VARIED, workloads=[entry | {"name": "long-{long_fraction}"}]).cells
-    assert [cell.workload.name for cell in named][1:3] == ["long-0.1-4", "long-0.8-3"]
-    # the name is no part of the key
-    assert [cell.key for cell in named] == [cell.key for cell in cells]
+    assert risky.bytes() == before and risky.done_in_log() == 4
 
 
 def test_names_of_capacities(risky):
@@ -192,33 +171,33 @@ def test_names_of_capacities(risky):
     expected = {"structure": "walk", "range": 0.4, "step": 0.3, "period_s": 900.0, "mean": 0.6, "seed": 7}
     columns = traits(declare(risky, VARIED, capacities=[walk]).cells[0].capacity)
     assert columns == {f"cap_{name}": value for name, value in expected.items()}
-    rules = {"exclude": [{"capacity": "walk-3-2-1200-2"}], "keep": [{"capacity": ["walk-3-2-1200-3"]}]}
-    cells = declare(risky, GENERATED, capacities=[{"walk": WALK, "seeds": [1, 2, 3]}], **rules).cells
+    rules = {"exclude": [{"capacity": "walk-2"}], "keep": [{"capacity": ["walk-3"]}]}
+    cells = declare(risky, SEEDED, capacities=[SEEDED["capacities"][0] | {"seeds": [1, 2, 3]}], **rules).cells
     assert [(cell.capacity.name[-1], cell.keep) for cell in cells] == [("1", False), ("3", True)]
 
 
 def test_one_name_for_two_contents(risky):
-    """Studies may have walks of one name but other steps: each has a file of its own."""
-    walks = ([{"walk": WALK | {"step": step}, "seeds": [1]}] for step in (1, 2))
-    studies = {f"s{n}": GENERATED | {"capacities": walk} for n, walk in enumerate(walks)}
+    """Studies may have workloads of one name but other parameters: each has a file of its own."""
+    loads = ([{"google_like": HOUR | {"sigma": sigma}, "seeds": [1]}] for sigma in (1.0, 2.0))
+    studies = {f"s{n}": GENERATED | {"workloads": load} for n, load in enumerate(loads)}
     one, two = campaign_in(risky.declare_all(studies), risky.results).cells
-    assert one.capacity.name == two.capacity.name == "walk-3-2-1200-1"
-    assert one.spec.inputs.capacity != two.spec.inputs.capacity and one.key != two.key
-    assert risky.run().code == 0 and len([*(risky.out / "inputs").glob("walk*")]) == 2
+    assert one.workload.name == two.workload.name == "google-like-1"
+    assert one.spec.inputs.workloads != two.spec.inputs.workloads and one.key != two.key
+    assert risky.run().code == 0 and len([*(risky.out / "inputs").iterdir()]) == 2
 
 
-def test_options_that_generated_inputs_set(risky):
+def test_options_that_inputs_set(risky):
     def options_of(**changes: Any) -> tuple[dict[str, Any], str | None]:
         """The options that the scheduler of the first run gets, and its reference."""
-        options = dict(task_of(declare(risky, GENERATED, **changes).cells[0], False, None).spec.options)
+        options = dict(task_of(declare(risky, SEEDED, **changes).cells[0], False, None).spec.options)
         return options, options.pop("reference", None)
 
     options, reference = options_of()
-    assert options == {"strategy": "target-asap", "always": 1, "seed": 4}
-    assert reference == str((risky.out / "inputs" / "uniform-40-9.txt").resolve())
+    assert options == {"strategy": "target-asap", "seed": 4}
+    assert reference == str((risky.folder / "hours.csv").resolve())
     # what is declared goes first
-    options, reference = options_of(options={"strategy": "target-asap", "always": 0, "reference": None})
-    assert options == {"strategy": "target-asap", "always": 0, "seed": 4} and reference is None
+    options, reference = options_of(options={"strategy": "target-asap", "reference": None})
+    assert options == {"strategy": "target-asap", "seed": 4} and reference is None
     assert options_of(seeds=[8])[0]["seed"] == 8
     # a file tells nothing
     files = {"capacities": ["fewer.csv"], "workloads": [{"trace": "jobs.txt"}]}
@@ -249,10 +228,11 @@ COUNTS = [
     (RISK, {"capacities": ["high.csv"], "platforms": [{"machines": 3, "cores": 2}]}),
     (RISK, {"workloads": [{"trace": "jobs.txt", "window": [1, 100]}]}),
     (RISK, {"workloads": [{"trace": "jobs.txt", "window": [0, 100], "reference": "jobs.txt"}]}),
-    (GENERATED, {"capacities": [{"walk": WALK, "seeds": [5]}]}),
-    (GENERATED, {"workloads": [{"pmbs": DAY, "seeds": [4], "reference_seed": 9}]}),
-    (GENERATED, {"workloads": [{"pmbs": DAY, "seeds": [3], "reference_seed": 8}]}),
-    (GENERATED, {"seeds": [5]}),
+    (SEEDED, {"capacities": [{"files": "walk-{seed}.csv", "seeds": [5]}]}),
+    (SEEDED, {"workloads": [{"trace": "jobs.txt", "window": [0, 100], "reference": "jobs.txt"}]}),
+    (SEEDED, {"seeds": [5]}),
+    (GENERATED, {"workloads": [{"google_like": HOUR, "seeds": [4]}]}),
+    (GENERATED, {"workloads": [{"google_like": HOUR | {"sigma": 2.0}, "seeds": [3]}]}),
     (VARIED, {"workloads": [TRACE | {"length_unit": "s"}]}),
     (VARIED, {"capacities": [{"spec": "carbon:DE.csv,headroom=0.9"}]}),
     (FILED, {"workloads": [{"files": "w/a.json", "ignore_communication": True}]}),
@@ -289,8 +269,11 @@ MISTAKES = [
     (RISK, {"platforms": [{"machines": 2, "cores": 2}] * 2}, "platforms: a file appears twice"),
     (RISK, {"workloads": ["jobs.txt"]}, "workloads[0]: the file 'jobs.txt' is a trace of jobs by its name"),
     (RISK, {"workloads": [{"trace": "jobs.txt"}, {"trace": "jobs.txt", "window": [0, 9]}]}, "both be called 'jobs'"),
-    (RISK, {"workloads": [{"pmbs": DAY, "seeds": [1], "window": [86400, 90000]}]}, "begins at 86400 s, the trace ends"),
-    (RISK, {"capacities": [{"walk": {}}]}, "must be a path, or `walk` (parameters, {} for the usual ones) with"),
+    (GENERATED, {"workloads": [{"google_like": HOUR}]}, "`google_like` needs `seeds`"),
+    (GENERATED, {"workloads": [{"google_like": HOUR, "seeds": [1], "window": [0, 9]}]}, "`window` does not go with"),
+    (RISK, {"capacities": [{"files": "fewer.csv", "seeds": [1]}]}, "`seeds` and {seed} in the path go together"),
+    (RISK, {"capacities": [{"files": "walk-{seed}.csv"}]}, "`seeds` and {seed} in the path go together"),
+    (RISK, {"capacities": [{}]}, "must be a path, or `spec`"),
     (RISK, {"capacities": [{"files": "fewer.csv", "platforms": ["2x3"]}]}, "no platform '2x3'; did you mean '2x2'?"),
     (RISK, {"capacities": None}, "option 'capacity': the scheduler needs one"),
     (RISK, PHASED, "'x': the optimum takes neither capacities nor machines"),
@@ -302,7 +285,6 @@ MISTAKES = [
     (VARIED, {"capacities": [{"spec": "walk:range={range}", "grid": {"range": [0.2, 0.2]}}]}, "of different values"),
     (VARIED, {"capacities": [{"spec": "walk:range={r}", "grid": {"r": [0.2, 0.4]}, "name": "x"}]}, "called 'x'"),
     (VARIED, {"capacities": [{"spec": "constant:mean=1.6"}]}, "requires 3 machines of 2"),
-    (VARIED, {"workloads": [{"varcap": TNG, "grid": {"jobs": [1]}, "seeds": [1]}]}, "'jobs' is both a parameter"),
 ]  # fmt: skip
 
 
@@ -350,10 +332,15 @@ def test_the_campaigns_of_the_docs(risky):
     read = {declared.name: declared for declared in (parse_declared(block, "docs", Campaign) for block in campaigns)}
     assert {"example", "risk", "varied"} <= set(read)
     sources = Sources(risky.folder, risky.out)
+    (risky.folder / "inputs").mkdir()
+    for name in ("uniform-20000-0.txt", "uniform-20000-1.txt", "uniform-20000-1000.txt", "long-0.1-0.csv"):
+        risky.house.write(f"inputs/{name}", "x")
+    for seed in range(3):
+        risky.house.write(f"inputs/walk-24-8-1200-{seed}.csv", "x")
     risk, varied = read["risk"].effective()["synthetic"], read["varied"].effective()["ranges"]
     assert [file.name for file in sources.workloads(risk.workloads, "docs")] == ["uniform-20000-0", "uniform-20000-1"]
     assert [file.name for file in sources.capacities(risk.capacities, "docs")][-1] == "walk-24-8-1200-2"
-    assert [file.name for file in sources.workloads(varied.workloads, "docs")] == ["long-0.1-0", "long-0.8-0"]
+    assert [file.name for file in sources.workloads(varied.workloads, "docs")] == ["long-0.1-0"]
     names = [capacity.name for capacity in sources.capacities(varied.capacities, "docs")]
     assert [names[0], names[1], names[-1]] == ["constant-0.7", "walk-0.2-0.05-3600-s1", "uniform-0.6-3600-s3"]
 

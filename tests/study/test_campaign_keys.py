@@ -20,7 +20,7 @@ from batwatt.study.execute import task_of
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
     *("batwatt", "batwatt._editable", "batwatt.study"),
-    *(f"batwatt.study.{name}" for name in ("cells", "execute", "files", "generated", "generators", "sources", "spec")),
+    *(f"batwatt.study.{name}" for name in ("cells", "execute", "files", "generated", "sources", "spec")),
     "batwatt.study.yaml_model",
 }
 

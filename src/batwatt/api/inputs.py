@@ -213,7 +213,7 @@ class Workload(Described, workloads.Workload):
 
         Args:
             seed: Seed of the generator; the same seed gives the same jobs.
-            **parameters: As in `batwatt.inputs.workloads.google_like.GoogleLike`: jobs_per_hour, hours,
+            **parameters: As in `batwatt.inputs.google_like.GoogleLike`: jobs_per_hour, hours,
                 mean_runtime_s, sigma, max_servers, nb_res.
 
         Returns:
@@ -222,7 +222,7 @@ class Workload(Described, workloads.Workload):
         Raises:
             batwatt.errors.InputError: A parameter out of its range.
         """
-        from batwatt.inputs.workloads.google_like import GoogleLike, google_like
+        from batwatt.inputs.google_like import GoogleLike, google_like
 
         data = google_like(GoogleLike(**options_for("Workload.synthetic", GoogleLike)("", parameters)), seed)
         workload: Self = _of(cls, parse_workload(data, "w0", f"synthetic workload, seed {seed}"))

@@ -1,4 +1,4 @@
-"""The commands that make inputs: `generate` a platform, workloads, machines, a trace, a capacity, an envelope."""
+"""The commands that make inputs: `generate` a platform, machines, a workload, a capacity, an envelope."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ import typer
 
 from batwatt.cli.capacity import END_S, CapacityEnd
 from batwatt.cli.inputs import Output, Seed, write_output
-from batwatt.cli.shared import without_none
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.google_like import GoogleLike
-from batwatt.inputs.workloads.pm100_like import Pm100Like
-from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic
-from batwatt.inputs.workloads.varcap_like import SYSTEMS, TNG_LONG, VarcapLike
+from batwatt.inputs.google_like import GoogleLike
 from batwatt.model.platform import MachineSpec
 
 generate = typer.Typer(
     name="generate",
     no_args_is_help=True,
-    help="""Make a platform, a workload, a job trace, a capacity or an envelope.
+    help="""Make a platform, a workload, a capacity or an envelope.
 
     [bold]Example:[/] batwatt generate workload --seed 7 -o workload.json
     """,
@@ -59,7 +55,7 @@ def generate_workload(
 
     [bold]Example:[/] batwatt generate workload --seed 7 -o workloads/google-288-07.json
     """
-    from batwatt.inputs.workloads.google_like import google_like, to_text
+    from batwatt.inputs.google_like import google_like, to_text
 
     params = GoogleLike(
         jobs_per_hour=jobs_per_hour,
@@ -70,34 +66,6 @@ def generate_workload(
         nb_res=servers,
     )
     write_output(to_text(google_like(params, seed)), output)
-
-
-@generate.command("power-jobs")
-def generate_power_jobs(
-    seed: Seed = 0,
-    jobs: Annotated[int, typer.Option(help="Number of jobs.")] = Pm100Like.jobs,
-    nodes: Annotated[int, typer.Option(help="Nodes of the platform (nb_res).")] = Pm100Like.nodes,
-    users: Annotated[int, typer.Option(help="Number of users.")] = Pm100Like.users,
-    load: Annotated[
-        float, typer.Option(help="Share of the nodes that the jobs keep busy while they arrive.")
-    ] = Pm100Like.load,
-    mean_runtime: Annotated[float, typer.Option(help="Mean run time, s.")] = Pm100Like.mean_runtime_s,
-    run_spread: Annotated[
-        float, typer.Option(help="Spread of the power between runs of an application of a user, of logarithms.")
-    ] = Pm100Like.run_spread,
-    output: Output = None,
-) -> None:
-    """Write a workload whose jobs draw different power by user, shaped like the published statistics of PM100.
-
-    [bold]Example:[/] batwatt generate power-jobs --seed 7 -o jobs.json
-    """
-    from batwatt.inputs.workloads.google_like import to_text
-    from batwatt.inputs.workloads.pm100_like import pm100_like
-
-    params = Pm100Like(
-        jobs=jobs, nodes=nodes, users=users, load=load, mean_runtime_s=mean_runtime, run_spread=run_spread
-    )
-    write_output(to_text(pm100_like(params, seed)), output)
 
 
 @generate.command("machines")
@@ -120,90 +88,6 @@ def generate_machines(
 
     kind = SpeedMachineSpec if speeds else MachineSpec
     write_output(machines_xml(kind(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
-
-
-@generate.command("trace")
-def generate_trace(
-    seed: Seed = 0,
-    like: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Like a trace of the varcap dissertation: {', '.join(SYSTEMS)}; written as CSV.", show_default="none"
-        ),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(help=f"Without --like, lengths of the jobs: {', '.join(KINDS)}.", show_default=Synthetic.kind),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Number of jobs.", show_default=f"{Synthetic.jobs}, or that of --like")
-    ] = None,
-    end: Annotated[
-        float | None, typer.Option(help="Time over which they are released, s.", show_default=f"{Synthetic.end_s:.0f}")
-    ] = None,
-    machines: Annotated[
-        float | None,
-        typer.Option(
-            help="Machines that the jobs keep busy, or are for.", show_default=f"{Synthetic.machines:g}, or --like's"
-        ),
-    ] = None,
-    cores: Annotated[
-        int | None, typer.Option(help="Cores of such a machine.", show_default=str(Synthetic.cores))
-    ] = None,
-    days: Annotated[
-        float | None, typer.Option(help="With --like: days of releases.", show_default="what gives the load")
-    ] = None,
-    load: Annotated[
-        float | None,
-        typer.Option(help="With --like: load of 0.7 of the machines.", show_default="0.9 for tng, else the trace's"),
-    ] = None,
-    long_fraction: Annotated[
-        float | None,
-        typer.Option(help="With --like tng: share of the core-hours in long jobs.", show_default=str(TNG_LONG)),
-    ] = None,
-    long: Annotated[
-        float | None, typer.Option(help="With --like: jobs of more s are long.", show_default=f"{VarcapLike.long_s:g}")
-    ] = None,
-    dependencies: Annotated[
-        float | None, typer.Option(help="With --like: share of jobs that await another.", show_default="0")
-    ] = None,
-    cycle: Annotated[
-        float | None,
-        typer.Option(help="With --like: daily cycle of the releases, 0 to 1.", show_default=str(VarcapLike.cycle)),
-    ] = None,
-    output: Output = None,
-) -> None:
-    """Write a synthetic job trace: lines of id, release, length (s) and cores; with --like, CSV.
-
-    [bold]Example:[/] batwatt generate trace --kind log-scale --seed 7 -o jobs.txt
-
-    batwatt generate trace --like tng --jobs 30000 --machines 48 -o jobs.csv
-    """
-    from batwatt.inputs.formats import to_riskaware
-    from batwatt.inputs.workloads.pmbs_synthetic import synthetic
-    from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-
-    classic = {"kind": kind, "end_s": end, "cores": cores}
-    ours = {
-        "days": days,
-        "load": load,
-        "long_fraction": long_fraction,
-        "long_s": long,
-        "dependencies": dependencies,
-        "cycle": cycle,
-    }
-    shared = {"jobs": jobs, "machines": machines}
-    for name, value in (classic if like is not None else ours).items():
-        if value is not None:
-            option = f"--{name.removesuffix('_s').replace('_', '-')}"
-            raise InputError(option, f"is not for traces {'with' if like else 'without'} --like", "leave it out")
-    if like is None:
-        write_output(to_riskaware(synthetic(Synthetic(**without_none(classic | shared)), seed)), output)
-        return
-    if machines is not None and machines.is_integer():
-        shared["machines"] = int(machines)
-    table = varcap_table(VarcapLike(like, **without_none(ours | shared)), seed)
-    write_output(table.to_csv(index=False, lineterminator="\n"), output)
 
 
 @generate.command("capacity")

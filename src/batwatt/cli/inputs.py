@@ -107,7 +107,7 @@ def convert(
     batwatt convert workload.json --to batsim5 -o workload5.json
     """
     from batwatt.inputs.convert import SUFFIXES, convert_file
-    from batwatt.inputs.workloads.google_like import to_text
+    from batwatt.inputs.google_like import to_text
     from batwatt.protocol.conversion import to_batsim5
 
     _check_batsim(to)

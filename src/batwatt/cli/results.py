@@ -154,11 +154,10 @@ def metrics(
     batwatt metrics out/x -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv
 
-    batwatt generate power-jobs --seed 7 -o jobs.json
-    batwatt run -s jobpower -p platforms/marconi100-48.xml -w jobs.json
-      --envelope constant:30000 -e out/x
+    batwatt run -s jobpower -p platforms/marconi100-48.xml
+      -w workloads/pm100-like.json --envelope constant:30000 -e out/x
     batwatt metrics out/x --job-power -p platforms/marconi100-48.xml
-      -w jobs.json --envelope constant:30000
+      -w workloads/pm100-like.json --envelope constant:30000
     """
     from batwatt.inputs.load import Needs, load
     from batwatt.run.run import write_results

@@ -13,7 +13,7 @@ workloads/site/jobs.sacct workloads/borg/day-691200.txt power_profiles/site/sola
 workloads/carbon/job.json workloads/carbon/jobs.csv workloads/carbon/ml.json
 power_profiles/small.csv power_profiles/profile3.csv power_profiles/walk-small.csv
 power_profiles/carbon/carbon-hourly.csv power_profiles/carbon/price-hourly.csv
-start/first.yaml workloads/cloud/jobs.csv
+start/first.yaml workloads/cloud/jobs.csv workloads/pm100-like.json
 workloads/periods/period.json workloads/periods/change.json workloads/periods/figure1.json
 workloads/periods/starving.json
 """

@@ -43,7 +43,7 @@ def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> Po
         power = parse_power(job.raw, job.id)
         if power is None:
             problem = f"job {job.name} does not say what it draws"
-            raise InputError(workload.source, problem, "give power_w, as `batwatt generate power-jobs` does")
+            raise InputError(workload.source, problem, "give power_w, in W of all hosts of the job")
         begin_s = float(start_s[row])
         for low_s, high_s, watts in power.pieces(float(finish_s[row]) - begin_s):
             times += (begin_s + low_s, begin_s + high_s)

@@ -19,9 +19,9 @@ from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import write_text
 from batwatt.inputs.batsim_files import converted_file, read_events
 from batwatt.inputs.convert import workload_json
+from batwatt.inputs.google_like import to_text
 from batwatt.inputs.load import RunInputs, is_trace
 from batwatt.inputs.servers import machines_xml
-from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.workload import Workload
 from batwatt.protocol.events import batsim5_events, refuse_batsim5_events

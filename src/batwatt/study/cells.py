@@ -290,7 +290,7 @@ def _check_optimum(study: Study, place: str) -> None:
         hint = "declare it in a study of its own"
         raise InputError(place, "the optimum runs on the embedded engine only", hint)
     of_machines = study.capacities or any(entry.machines for entry in study.platforms)
-    if of_machines or any(entry.trace or entry.pmbs or entry.varcap for entry in study.workloads):
+    if of_machines or any(entry.trace for entry in study.workloads):
         problem = "the optimum takes neither capacities nor machines and traces"
         raise InputError(place, problem, "give it files of Batsim, and an envelope")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,15 @@ from typing import Any
 from batwatt.errors import InputError, errors_of
 from batwatt.files import digest_of, is_file, is_folder
 from batwatt.inputs.batch_logs import USUAL, LogOptions
+from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.load import is_trace
 from batwatt.inputs.platform_files import MASTER_HOST, HostChoice
 from batwatt.model.platform import MachineSpec
 from batwatt.model.signal import Window
 from batwatt.run.loader import files_beside
 from batwatt.study.files import Choice, InputFile
-from batwatt.study.generated import generated_capacities
-from batwatt.study.generators import GENERATORS, Generator
-from batwatt.study.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
-
-OWN_ZERO = LogOptions(begin="0")
-"""Options of generated traces, which begin at 0 s, whenever their first job is submitted."""
+from batwatt.study.generated import SEED, generated_capacities
+from batwatt.study.spec import Capacities, Platforms, Workloads, canonical
 
 
 class MissingFileError(InputError):
@@ -43,7 +39,7 @@ class Sources:
         self._base = base
         self._generated = generated
         self._files: dict[Path, InputFile] = {}
-        self._made: dict[tuple[Any, int], InputFile] = {}
+        self._made: dict[tuple[GoogleLike, int], InputFile] = {}
         self._content: dict[str, str] = {}
 
     def file(self, name: str, where: str, follow: bool = True) -> InputFile:
@@ -110,30 +106,30 @@ class Sources:
         choices: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
-            kind = next((kind for kind in GENERATORS if getattr(entry, kind, None) is not None), None)
-            choices += self._files_of(entry, place) if kind is None else self._generated_workloads(entry, kind, place)
+            choices += self._files_of(entry, place) if entry.google_like is None else self._google_like(entry, place)
         _distinct(choices, where)
         return choices
 
     def capacities(self, declared: Sequence[Capacities], where: str) -> list[Choice]:
-        """Return files of capacities, generated walks and capacities of texts in their order. Raises InputError."""
+        """Return files of capacities and capacities of texts in their order. Raises InputError."""
         choices: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
             own = tuple(entry.platforms) if entry.platforms else None
             if entry.files:
-                files = self.files([entry.files], place)
-                choices += [Choice.of(file, {"capacity": file.path}, platforms=own) for file in files]
+                seeds: Sequence[int | None] = entry.seeds or [None]
+                for seed in seeds:
+                    files = self.files([entry.files.replace("{seed}", str(seed))], place)
+                    # a scheduler that draws numbers gets the seed of its capacity
+                    options = () if seed is None else ((SEED, seed),)
+                    choices += [
+                        Choice.of(file, {"capacity": file.path}, options=options, platforms=own) for file in files
+                    ]
                 continue
-            if entry.spec is not None:
-                for spec in generated_capacities(entry, place, self._base, self.file):
-                    # two may be equal, as with a step of 0.05, which is a quarter of the range of 0.2
-                    if (spec.name, spec.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in choices):
-                        choices.append(spec)
-                continue
-            for walk, seed, file in self._of_seeds("walk", entry.walk or {}, entry.seeds or (), place):
-                options = (("always", walk.mean - walk.range), ("seed", seed))
-                choices.append(Choice.of(file, {"capacity": file.path}, options=options, platforms=own))
+            for spec in generated_capacities(entry, place, self._base, self.file):
+                # two may be equal, as with a step of 0.05, which is a quarter of the range of 0.2
+                if (spec.name, spec.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in choices):
+                    choices.append(spec)
         _distinct(choices, where)
         return choices
 
@@ -150,48 +146,25 @@ class Sources:
         inputs["ignore_communication"] = bool(entry.ignore_communication)
         return [Choice.of(file, inputs | {"workloads": (file.path,)}, reference=reference) for file in files]
 
-    def _generated_workloads(self, entry: Workloads, kind: str, where: str) -> list[Choice]:
-        parameters, reference = getattr(entry, kind), None
-        if entry.reference_seed is not None:
-            [(_, _, reference)] = self._of_seeds(kind, parameters, [entry.reference_seed], where)
-        choices = []
-        for params, _, file in self._of_seeds(kind, parameters, entry.seeds or (), where, entry.grid, entry.name):
-            if entry.window and not entry.window[0] < getattr(params, "end_s", math.inf):
-                problem = f"the window begins at {entry.window[0]:g} s, the trace ends at {params.end_s:g} s"
-                raise InputError(where, problem, "move the window")
-            log = OWN_ZERO if is_trace(file.path) else USUAL
-            inputs = {"workloads": (file.path,), "window": _window(entry), "log": log}
-            choices.append(Choice.of(file, inputs, reference=reference))
-        return choices
+    def _google_like(self, entry: Workloads, where: str) -> list[Choice]:
+        """Return generated workloads, one for each seed. Raises InputError."""
+        params = _made(where, GoogleLike, **(entry.google_like or {}))
+        inputs = {"window": None, "log": USUAL}
+        files = [self._generated_file(params, seed, entry.name or "google-like", where) for seed in entry.seeds or ()]
+        return [Choice.of(file, inputs | {"workloads": (file.path,)}) for file in files]
 
-    def _of_seeds(
-        self,
-        kind: str,
-        parameters: Mapping[str, Any],
-        seeds: Iterable[int],
-        where: str,
-        grid: Mapping[str, Sequence[Any]] | None = None,
-        name: str | None = None,
-    ) -> Iterator[tuple[Any, int, InputFile]]:
-        """Yield parameters, seed and generated file for each point of a grid and each seed. Raises InputError."""
-        generator = GENERATORS[kind]
-        for point in points_of(grid):
-            params = _made(where, generator.parameters, **parameters, **point)
-            stem = filled(name, point) if name else "-".join([generator.stem(params), *map(plain, point.values())])
-            for seed in seeds:
-                yield params, seed, self._generated_file(generator, params, seed, f"{stem}-{seed}", where)
-
-    def _generated_file(self, generator: Generator, params: Any, seed: int, name: str, where: str) -> InputFile:
+    def _generated_file(self, params: GoogleLike, seed: int, stem: str, where: str) -> InputFile:
         """Return the file of these parameters and this seed, which is generated once."""
+        name = f"{stem}-{seed}"
         input_file = self._made.get((params, seed))
         if input_file is None or input_file.name != name:
             with errors_of(where):
-                text = generator.text(params, seed)
+                text = to_text(google_like(params, seed))
             sha256 = hashlib.sha256(text.encode()).hexdigest()
-            file = f"{name}{generator.suffix}"
+            file = f"{name}.json"
             if self._content.setdefault(file, sha256) != sha256:
                 # another study has other parameters under this name
-                file = f"{name}-{sha256[:12]}{generator.suffix}"
+                file = f"{name}-{sha256[:12]}.json"
             path = (self._generated / file).resolve()
             input_file = self._made[params, seed] = InputFile(name, path, file, sha256, text)
         return input_file

@@ -15,9 +15,9 @@ from pydantic import AfterValidator, Field, JsonValue, field_validator, model_va
 
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError
+from batwatt.inputs.google_like import GoogleLike
 from batwatt.inputs.jobs import TimeUnit
 from batwatt.run.spec import EngineName
-from batwatt.study.generators import GENERATORS
 from batwatt.study.yaml_model import Declared, wrong
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -115,9 +115,6 @@ class Workloads(_Files):
 
     trace: str | None = None
     google_like: dict[str, JsonValue] | None = None
-    pmbs: dict[str, JsonValue] | None = None
-    varcap: dict[str, JsonValue] | None = None
-    grid: Grid | None = None
     seeds: list[Seed] | None = Field(None, min_length=1)
     name: str | None = None
     window: WINDOW | None = None
@@ -126,7 +123,6 @@ class Workloads(_Files):
     begin: str | int | float | None = None
     tz: str | None = None
     reference: str | None = None
-    reference_seed: Seed | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Workloads:
@@ -134,41 +130,35 @@ class Workloads(_Files):
             "files": ("ignore_communication",),
             "trace": ("window", "reference", "length_unit", "begin", "tz"),
             "google_like": ("seeds", "name"),
-            "pmbs": ("seeds", "window", "reference_seed"),
-            "varcap": ("seeds", "name", "window", "grid"),
         }
         kinds = [kind for kind in allowed if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            others = "`google_like` (parameters, {} for the usual ones), `pmbs` or `varcap` with `seeds`, or `trace`"
-            raise wrong(f"must be a path, or {others}")
+            raise wrong("must be a path, or `google_like` (parameters, {} for the usual ones) with `seeds`, or `trace`")
         [kind] = kinds
-        if kind in GENERATORS:
+        if self.google_like is not None:
             if self.seeds is None:
-                raise wrong(f"`{kind}` needs `seeds`")
-            _parameters(kind, getattr(self, kind))
-            _parameters(kind, self.grid or {})
+                raise wrong("`google_like` needs `seeds`")
+            names = sorted(field.name for field in fields(GoogleLike))
+            for name in self.google_like:
+                if name not in names:
+                    raise wrong(f"google_like has no parameter {name!r}, known: {', '.join(names)}")
         for name in type(self).model_fields:
             if name not in (*allowed, *allowed[kind]) and getattr(self, name) is not None:
                 raise wrong(f"`{name}` does not go with `{kind}`")
-        for name in self.grid or {}:
-            if name in (self.varcap or {}):
-                raise wrong(f"{name!r} is both a parameter and in the grid: give it once")
-        checked_grid(self.grid or {})
         if self.name is not None:
-            _name_of_points(self.name, self.grid or {})
+            checked_name(self.name)
         if self.window is not None and not 0.0 <= self.window[0] < self.window[1] < math.inf:
             raise wrong(f"the window must be [begin, end] in s with 0 <= begin < end, got {self.window}")
         return self
 
 
 class Capacities(_Files):
-    """Files of capacities (a path or a glob), random walks that are generated, or texts such as `walk:range=0.6`.
+    """Files of capacities (a path or a glob), or texts such as `walk:range=0.6`.
 
-    There is one for each seed, if there are any, and of a text one for each point of the grid, whose names it has in
-    braces. `platforms` are the names of their platforms; by default all of the study's.
+    With seeds, there is one for each: a path has `{seed}`, and a text gets `seed=`. There is a text for each point of
+    the grid, whose names it has in braces. `platforms` are the names of their platforms; by default all of the study's.
     """
 
-    walk: dict[str, JsonValue] | None = None
     spec: str | None = None
     grid: Grid | None = None
     name: str | None = None
@@ -177,12 +167,10 @@ class Capacities(_Files):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Capacities:
-        if [self.files, self.walk, self.spec].count(None) != 2 or (
-            self.spec is None and (self.walk is None) != (self.seeds is None)
-        ):
-            raise wrong("must be a path, or `walk` (parameters, {} for the usual ones) with `seeds`, or `spec`")
-        if self.walk is not None:
-            _parameters("walk", self.walk)
+        if [self.files, self.spec].count(None) != 1:
+            raise wrong("must be a path, or `spec`")
+        if self.files is not None and (self.seeds is not None) != ("{seed}" in self.files):
+            raise wrong(f"`seeds` and {{seed}} in the path go together, got {self.files!r}")
         for name in ("grid", "name"):
             if self.spec is None and getattr(self, name) is not None:
                 raise wrong(f"`{name}` goes with `spec` only")
@@ -226,13 +214,6 @@ def checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
             raise wrong("a number is not finite: give a finite one") from None
         if not values or len(set(texts)) < len(texts):
             raise wrong(f"{name!r} must be a list of different values, got {', '.join(texts) or 'none'}")
-
-
-def _parameters(kind: str, parameters: Mapping[str, Any]) -> None:
-    names = sorted(field.name for field in fields(GENERATORS[kind].parameters))
-    for name in parameters:
-        if name not in names:
-            raise wrong(f"{kind} has no parameter {name!r}, known: {', '.join(names)}")
 
 
 class EngineOptions(Declared):

@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import numpy as np
 
 from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W, JobPower
-
-if TYPE_CHECKING:
-    import numpy as np
 
 _WHERE = "PM100-like workload"
 IDLE_W, LEAST_W, MOST_W = 240.0, 260.0, 2100.0
@@ -133,8 +132,6 @@ def pm100_like(params: Pm100Like | None = None, seed: int = 0) -> dict[str, Any]
 
 def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Application], list[float]]:
     """Return the applications of all users, and their frequencies."""
-    import numpy as np
-
     widths = {nodes: count for nodes, count in WIDTHS.items() if nodes <= params.nodes}
     shares = np.array(list(widths.values())) / sum(widths.values())
     applications, activity = [], []

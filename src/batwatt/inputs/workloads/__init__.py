@@ -1,1 +1,0 @@
-"""Batsim workloads and events, jobs in phases, synthetic generators."""
