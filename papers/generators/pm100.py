@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters, rng_of
+from batwatt.checks import parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W, JobPower
@@ -49,23 +50,22 @@ _QUARTILE = 0.6744897501960817
 """Upper quartile of a normal distribution, in its deviations."""
 
 
-@dataclass(frozen=True)
-class Pm100Like(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class Pm100Like:
     """Parameters of `pm100_like`.
 
     `load` is the used share of node-seconds during the arrivals, `run_spread` the spread of the logarithm of the power
     between runs of an application. Raises InputError.
     """
 
-    jobs: Annotated[int, Between(1, 1_000_000)] = 500
-    nodes: Annotated[int, Between(1, MAX_HOSTS)] = 48
-    users: Annotated[int, Between(1)] = USERS
-    load: Annotated[float, Between(0.0, 100.0, ends="][")] = 0.7
-    mean_runtime_s: Annotated[float, Between(60.0, 1e7)] = 5400.0
-    run_spread: Annotated[float, Between(0.0, 1.0)] = RUN_SPREAD
+    jobs: Annotated[int, Field(ge=1, le=1_000_000)] = 500
+    nodes: Annotated[int, Field(ge=1, le=MAX_HOSTS)] = 48
+    users: Annotated[int, Field(ge=1)] = USERS
+    load: Annotated[float, Field(gt=0.0, lt=100.0)] = 0.7
+    mean_runtime_s: Annotated[float, Field(ge=60.0, le=1e7)] = 5400.0
+    run_spread: Annotated[float, Field(ge=0.0, le=1.0)] = RUN_SPREAD
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not min(self.user_variances) >= 0.0:
             problem = f"run_spread {self.run_spread!r} is more than the quartiles of all jobs allow"
             raise InputError(_WHERE, problem, "make it smaller")

@@ -16,13 +16,13 @@ n = 20,000. The two weeks of the window then hold 2/3 of the jobs and 209,664 co
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters, rng_of
+from batwatt.checks import parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.inputs.jobs import TraceJob
 from batwatt.model.platform import MAX_HOSTS
@@ -40,10 +40,11 @@ _LOG_SHARES = {"log-scale": (4 / 7, 1 / 7, 1 / 7, 1 / 7), "log-scale-u": (1 / 4,
 _TYPE_SHARES = (9 / 13, 3 / 13, 1 / 13)
 _TYPE_LENGTHS = (13 / 27, 39 / 27, 117 / 27)  # of the mean length
 _MAX_JOBS = 10_000_000
+_TRACE, _WALK = "synthetic trace", "random walk"
 
 
-@dataclass(frozen=True)
-class Synthetic(Parameters, where="synthetic trace"):
+@parameters(_TRACE)
+class Synthetic:
     """Parameters of `synthetic`: n `jobs` in [0, `end_s`[ (T_end, s), a load of `machines` x `cores` cores.
 
     `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The paper has none; the authors' own
@@ -51,17 +52,16 @@ class Synthetic(Parameters, where="synthetic trace"):
     """
 
     kind: Kind = "uniform"
-    jobs: Annotated[int, Between(1, _MAX_JOBS)] = 20_000
-    end_s: Annotated[float, Between(0.0, 1e12, "]]")] = 21 * DAY_S
-    machines: Annotated[float, Between(0.0, 1e12, "]]")] = 26.0
-    cores: Annotated[int, Between(1, _MAX_JOBS)] = 24
-    blur: Annotated[float, Between(0.0, 1.0, "[[")] = 0.0
+    jobs: Annotated[int, Field(ge=1, le=_MAX_JOBS)] = 20_000
+    end_s: Annotated[float, Field(gt=0.0, le=1e12)] = 21 * DAY_S
+    machines: Annotated[float, Field(gt=0.0, le=1e12)] = 26.0
+    cores: Annotated[int, Field(ge=1, le=_MAX_JOBS)] = 24
+    blur: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.mean_length_s >= 1.0:
             problem = f"the mean length is {self.mean_length_s:g} s, less than 1 s"
-            raise InputError(self.WHERE, problem, "lengths are whole seconds: make fewer jobs or a higher load")
+            raise InputError(_TRACE, problem, "lengths are whole seconds: make fewer jobs or a higher load")
 
     @property
     def mean_length_s(self) -> float:
@@ -81,7 +81,7 @@ def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
 
     Section 5.3 of the riskaware paper; see the module for T_avg. Same seed, same jobs. Raises InputError.
     """
-    rng = rng_of(seed, params.WHERE)
+    rng = rng_of(seed, _TRACE)
     releases = np.rint(np.arange(params.jobs) * (params.end_s / params.jobs))
     cores = rng.choice(CORES, size=params.jobs, p=CORE_SHARES)
     exact_s = _lengths_s(params, rng)
@@ -107,33 +107,32 @@ def _lengths_s(params: Synthetic, rng: np.random.Generator) -> npt.NDArray[np.fl
     return unit_s * rng.uniform(5.0**category, 5.0 ** (category + 1))
 
 
-WalkSeconds = Annotated[float, Between(0.0, ends="][", unit="s")]
+_Seconds = Annotated[float, Field(gt=0.0)]
 
 
-@dataclass(frozen=True)
-class Walk(Parameters, where="random walk"):
+@parameters(_WALK)
+class Walk:
     """Parameters of `random_walk`: machines M_avg, M_ra and step, period phi and end T_end in s.
 
     The defaults are those of section 5.4. `step` None is floor(range / 4), but at least 1. With `stay` the number may
     also stay constant (the paper); without it it always goes up or down. Raises InputError.
     """
 
-    mean: Annotated[int, Between(1, MAX_HOSTS)] = 24
-    range: Annotated[int, Between(0, MAX_HOSTS)] = 8
-    period_s: WalkSeconds = 1200.0
-    step: Annotated[int | None, Between(1, MAX_HOSTS)] = None
+    mean: Annotated[int, Field(ge=1, le=MAX_HOSTS)] = 24
+    range: Annotated[int, Field(ge=0, le=MAX_HOSTS)] = 8
+    period_s: _Seconds = 1200.0
+    step: Annotated[int | None, Field(ge=1, le=MAX_HOSTS)] = None
     stay: bool = True
     # a week to warm up and a window of two weeks
-    end_s: WalkSeconds = 21 * DAY_S
+    end_s: _Seconds = 21 * DAY_S
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.mean - self.range >= 0:
             problem = f"range must be <= mean, got range {self.range!r} and mean {self.mean!r}"
-            raise InputError(self.WHERE, problem, "a number of machines is not negative")
+            raise InputError(_WALK, problem, "a number of machines is not negative")
         if not self.end_s / self.period_s <= MAX_STEPS:
             problem = f"end_s / period_s must be <= {MAX_STEPS}, got {self.end_s!r} / {self.period_s!r}"
-            raise InputError(self.WHERE, problem, "take a longer period")
+            raise InputError(_WALK, problem, "take a longer period")
 
     @property
     def step_machines(self) -> int:
@@ -151,7 +150,7 @@ def random_walk(walk: Walk, seed: int) -> Timeline:
     Same seed, same walk: the k-th step depends on the k-th draw and the number before it. Raises InputError.
     """
     low, high, step = walk.mean - walk.range, walk.mean + walk.range, walk.step_machines
-    draws = rng_of(seed, Walk.WHERE).random(math.floor(walk.end_s / walk.period_s)).tolist()
+    draws = rng_of(seed, _WALK).random(math.floor(walk.end_s / walk.period_s)).tolist()
     value = walk.mean
     values = [value]
     for draw in draws:
@@ -159,7 +158,7 @@ def random_walk(walk: Walk, seed: int) -> Timeline:
         value = min(max(value + moves[int(draw * len(moves))], low), high)
         values.append(value)
     times = tuple(k * float(walk.period_s) for k in range(len(values)))
-    return Timeline(times, tuple(map(float, values)), name=MACHINES, source=f"{Walk.WHERE}, seed {seed}")
+    return Timeline(times, tuple(map(float, values)), name=MACHINES, source=f"{_WALK}, seed {seed}")
 
 
 def _moves(value: int, low: int, high: int, step: int) -> list[int]:

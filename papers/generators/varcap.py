@@ -42,8 +42,9 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters, rng_of
+from batwatt.checks import parameters, rng_of
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.workload import LONG_S
 from batwatt.protocol.numbers import MAX_INT
@@ -224,8 +225,8 @@ BOUNDS_H = {"mira": (1 / 60, 24.0), "azure": (1 / 12, 168.0), "borg": (5 / 3600,
 """Bounds of the run times in h."""
 
 
-@dataclass(frozen=True)
-class VarcapLike(Parameters, where=WHERE):
+@parameters(WHERE)
+class VarcapLike:
     """Parameters of a trace `like` mira, azure, borg or tng; None is the value of the dissertation, with its load.
 
     `jobs` and `machines` scale the trace: `days` None is the time that gives the load; on a smaller Mira (a multiple of
@@ -238,19 +239,18 @@ class VarcapLike(Parameters, where=WHERE):
     """
 
     like: str = "tng"
-    jobs: Annotated[int | None, Between(1, MAX_INT)] = None
-    machines: Annotated[int | None, Between(1, MAX_INT)] = None
-    days: Annotated[float | None, Between(1e-3, 3650.0)] = None
-    load: Annotated[float | None, Between(1e-3, 100.0)] = None
-    long_fraction: Annotated[float | None, Between(0.0, 1.0)] = None
-    long_s: Annotated[float, Between(60.0, 43_200.0)] = LONG_S
-    dependencies: Annotated[float, Between(0.0, 1.0)] = 0.0
-    cycle: Annotated[float, Between(0.0, 1.0)] = 0.2
+    jobs: Annotated[int | None, Field(ge=1, le=MAX_INT)] = None
+    machines: Annotated[int | None, Field(ge=1, le=MAX_INT)] = None
+    days: Annotated[float | None, Field(ge=1e-3, le=3650.0)] = None
+    load: Annotated[float | None, Field(ge=1e-3, le=100.0)] = None
+    long_fraction: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    long_s: Annotated[float, Field(ge=60.0, le=43_200.0)] = LONG_S
+    dependencies: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    cycle: Annotated[float, Field(ge=0.0, le=1.0)] = 0.2
 
     def __post_init__(self) -> None:
-        if not isinstance(self.like, str) or self.like not in SYSTEMS:
+        if self.like not in SYSTEMS:
             raise UnknownNameError(WHERE, "system", self.like, SYSTEMS, "Choose one of these.")
-        super().__post_init__()
         if self.like == "mira" and self.nodes % MIRA_UNIT:
             problem = f"a Mira's machines must be a multiple of {MIRA_UNIT}, got {self.machines!r}"
             raise InputError(WHERE, problem, f"its jobs take 1/{MIRA_UNIT} of it at least: give for instance 480")

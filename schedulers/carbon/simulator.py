@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import parameters
 from batwatt.errors import InputError
 from batwatt.files import whole_set, write_json
 from batwatt.model.timeline import Timeline
@@ -128,8 +129,8 @@ def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mappin
 _WHERE = "options of the simulation"
 
 
-@dataclass(frozen=True)
-class ShiftOptions(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class ShiftOptions:
     """Limits of the waits of jobs, and weights of carbon and price. Raises InputError.
 
     A job waits `wait_h` hours (short and long jobs, or one value for all), or finishes within `deadline_h` hours of its
@@ -137,21 +138,18 @@ class ShiftOptions(Parameters, where=_WHERE):
     + `price_weight` x price; carbon and cost are charged apart.
     """
 
-    wait_h: tuple[float, ...] = (6.0, 24.0)
-    deadline_h: Annotated[float | None, Between(0.0, ends="][")] = None
+    wait_h: tuple[Annotated[float, Field(ge=0.0)], ...] = (6.0, 24.0)
+    deadline_h: Annotated[float | None, Field(gt=0.0)] = None
     constraint: str | None = None
     clock: str = "UTC"
     price: Timeline | None = None
-    carbon_weight: Annotated[float, Between(0.0)] = 1.0
-    price_weight: Annotated[float, Between(0.0)] = 0.0
-    slot_s: Annotated[float | None, Between(0.0, ends="][")] = None
+    carbon_weight: Annotated[float, Field(ge=0.0)] = 1.0
+    price_weight: Annotated[float, Field(ge=0.0)] = 0.0
+    slot_s: Annotated[float | None, Field(gt=0.0)] = None
 
     def __post_init__(self) -> None:
         if len(self.wait_h) not in (1, 2):
             raise InputError(_WHERE, f"wait_h takes one or two values, got {len(self.wait_h)}", "as in 6x24")
-        for hours in self.wait_h:
-            Between(0.0).check(_WHERE, "wait_h", hours)
-        super().__post_init__()
         check_limits(self.deadline_h, self.constraint)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from batwatt.checks import field_error, load_strict, shown, validated
+from batwatt.checks import load_strict, model_error, shown, validated
 from batwatt.errors import InputError
 from batwatt.files import read_text
 from batwatt.schedulers.checkpoint.period_plan import (
@@ -220,7 +220,7 @@ def _error_of(path: Path | str, model: type[_JobRow], data: dict[str, Any], erro
     elif rest and isinstance(rest[0], int):
         place = f"{path}: {key}: number {rest[0] + 1}"
     hint = "See docs/reference/formats.md." if error["type"] == "extra_forbidden" else HINT
-    return field_error(place, key, fields, error, hint)
+    return model_error(place, error, hint, key, fields)
 
 
 def _place(path: Path | str, name: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from batwatt.checks import field_error, shown_json, validated
+from batwatt.checks import model_error, shown_json, validated
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import machine_of
@@ -193,7 +193,7 @@ def read_partitions(option: Mapping[str, Any] | None) -> Mapping[str, PartitionO
             )
         fields, hint = PartitionOptions.model_fields, "see docs/explanation/slurm-scheduler.md"
         return validated(
-            PartitionOptions, value, lambda error: field_error(where, error["loc"][0], fields, error, hint)
+            PartitionOptions, value, lambda error: model_error(where, error, hint, error["loc"][0], fields)
         )
 
     return {name: checked(name, value) for name, value in option.items()}

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from batwatt.checks import load_json, validated
+from batwatt.checks import load_json, model_error, validated
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import read_text, whole_file
 from batwatt.model import hostset
@@ -298,7 +298,7 @@ def read_plan(path: Path | str) -> SchedulePlan:
 
     def error_of(error: Mapping[str, Any]) -> InputError:
         place = "".join(f"[{each}]" if isinstance(each, int) else f" {each}" for each in error["loc"])
-        return InputError(path, f"{place.strip()}: {error['msg']}", "make a plan with `batwatt optimum`")
+        return model_error(path, error, "make a plan with `batwatt optimum`", place.strip())
 
     plan = validated(SchedulePlan, load_json(read_text(path), path), error_of)
     if plan.format != FORMAT:

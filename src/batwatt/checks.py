@@ -8,9 +8,21 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+from functools import wraps
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from batwatt.errors import InputError, UnknownNameError
 
@@ -29,6 +41,7 @@ _LONG_WHOLE, _SAMPLED = re.compile("[0-9]{309}"), 20
 _MAYBE_LONG = re.compile("[0-9]{15}")
 
 _Model = TypeVar("_Model", bound="BaseModel")
+_Kind = TypeVar("_Kind")
 
 
 def shown(value: object) -> str:
@@ -108,6 +121,22 @@ def checked_whole(
         return value
     bounds = f">= {low}" if high is None else f"in {low}..{high}"
     raise InputError(where, f"{name} must be {what} {bounds}, got {shown(value)}", hint)
+
+
+def checked_number(
+    where: object, name: str, value: object, low: float, high: float = math.inf, *, above: bool = False
+) -> float:
+    """Return `value` if it is a finite number in [low, high], with `above` > low. Raises InputError with the bounds."""
+    try:
+        real = number(value)
+    except ValueError:
+        real = math.nan
+    if low <= real <= high and not (above and real == low):
+        return real
+    what = f"a finite number {'>' if above else '>='} {low:g}"
+    if high < math.inf:
+        what = f"a number in {']' if above else '['}{low:g}, {high:g}]"
+    raise InputError(where, f"{name} must be {what}, got {shown(value)}", "correct it")
 
 
 def rng_of(seed: object, where: object) -> np.random.Generator:
@@ -213,16 +242,83 @@ def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str
         raise error_of(dict(first)) from None
 
 
-def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mapping[str, Any], hint: str) -> InputError:
-    """Return pydantic's `error` of a key of a row as InputError; descriptions of `fields` are the allowed values."""
-    if error["type"] == "extra_forbidden":
-        return UnknownNameError(place, "key", key, fields, hint)
-    if error["type"] == "missing":
-        return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {hint}")
-    value = error["input"]
-    # NaN and Infinity as the file has them
-    got = json.dumps(value) if isinstance(value, float) else shown(value)
-    return InputError(place, f"{key} must be {fields[key].description}, got {got}", hint)
+def model_error(
+    place: object, error: Mapping[str, Any], hint: str, key: str = "", fields: Mapping[str, Any] | None = None
+) -> InputError:
+    """Return one of pydantic's errors as InputError: the key, the constraint on its value, the value, and the hint.
+
+    `fields` are those of the model: descriptions of their values replace pydantic's constraints. Without a key, `place`
+    names the value.
+    """
+    kind, context, value = error["type"], error.get("ctx", {}), error["input"]
+    sentence = hint if hint.endswith(".") else f"{hint[:1].upper()}{hint[1:]}."
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return UnknownNameError(place, "key", key, fields or {}, sentence)
+    described = fields[key].description if fields and key in fields else None
+    if kind in ("missing", "missing_argument"):
+        return InputError(place, f"{key!r} is missing", f"add {described or 'it'}; {hint}")
+    if kind == "value_error":
+        return InputError(place, f"{key}: {context['error']}" if key else str(context["error"]), hint)
+    if kind == "literal_error":
+        got = value if isinstance(value, str) else type(value).__name__
+        what = f"value of {key}" if key else "value"
+        return UnknownNameError(place, what, got, re.findall("'([^']*)'", context["expected"]), sentence)
+    # NaN, infinities and true as a file has them
+    got = json.dumps(value) if isinstance(value, float | bool) else shown(value)
+    wanted = described or _CONSTRAINTS.get(kind, "").format(*context.values())
+    problem = f"must be {wanted}" if wanted else f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+    return InputError(place, f"{key} {problem}, got {got}".lstrip(), hint)
+
+
+_CONSTRAINTS = {
+    "greater_than": "> {:g}",
+    "greater_than_equal": ">= {:g}",
+    "less_than": "< {:g}",
+    "less_than_equal": "<= {:g}",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "string_type": "a text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping of keys",
+    "model_type": "a mapping of keys",
+}
+"""Kind of pydantic's errors -> the constraint on the value, with the bounds of the error."""
+
+
+@dataclass_transform(frozen_default=True)
+def parameters(where: str) -> Callable[[type[_Kind]], type[_Kind]]:
+    """Return a decorator for frozen dataclasses whose fields pydantic checks; an error is an InputError about `where`.
+
+    Types are exact, but an int is a number, too, and becomes a float. Numbers are finite.
+    """
+    # most modules that use checks need no models
+    from pydantic import ConfigDict, ValidationError
+    from pydantic.dataclasses import dataclass as validated_dataclass
+
+    config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
+
+    def decorate(cls: type[_Kind]) -> type[_Kind]:
+        kind: Any = validated_dataclass(frozen=True, config=config)(cls)
+        unchecked = kind.__init__
+
+        @wraps(unchecked)
+        def init(self: _Kind, *args: Any, **kwargs: Any) -> None:
+            try:
+                unchecked(self, *args, **kwargs)
+            except ValidationError as errors:
+                error: Any = errors.errors(include_url=False)[0]
+                names = [field.name for field in fields(kind)]
+                first = error["loc"][0] if error["loc"] else 0
+                key = names[first] if isinstance(first, int) and first < len(names) else str(first)
+                raise model_error(where, error, "correct it", key, kind.__pydantic_fields__) from None
+
+        kind.__init__ = init
+        return kind
+
+    return decorate
 
 
 def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.series_files import read_series
 
 SUN = "datetime,power_kw\n2024-06-01 00:00,0\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
@@ -66,3 +67,7 @@ def test_converted_traces(house):
     assert path.read_text() == "arrival_time,length,cpus,memory,depends_on\n0.0,60.0,3,0.02,\n70.0,10.0,6,0.01,1\n"
     hours = house.write("hours.csv", "arrival_time,length,cpus\n0,0.5,4\n")
     assert '"delay": 1800' in house.batwatt("convert", hours, "--length-unit", "hours").out
+
+
+def test_a_generated_workload_has_the_defaults_of_the_generator(house):
+    assert made(house, "workload", "--seed", 3).read_text() == to_text(google_like(GoogleLike(), 3))

@@ -109,7 +109,7 @@ def test_no_two_rows_look_alike(small):
         ("studies:", "studys:", "line 2: no key 'studys'; did you mean 'studies'?"),
         ("    grid:", "    gird:", "line 7: studies.only: no key 'gird'; did you mean 'grid'?"),
         ("name: tiny", "name: a/b", "line 1: name: the name 'a/b' must be of letters"),
-        ("[p.xml]", "p.xml", 'line 4: studies.only.platforms: input should be a valid list, got "p.xml"'),
+        ("[p.xml]", "p.xml", "line 4: studies.only.platforms: must be a list, got 'p.xml'"),
         ("[p.xml]", "[q*.xml]", "studies.only.platforms: no file matches 'q*.xml'"),
         ("    grid:", "    label: '{order!r}'\n    grid:", "may hold options' names in braces only"),
         ("    platforms: [p.xml]\n", "", "the study 'only' has no platforms"),

@@ -10,7 +10,6 @@ import typer
 from batwatt.cli.capacity import END_S, CapacityEnd
 from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.errors import InputError
-from batwatt.inputs.google_like import GoogleLike
 from batwatt.model.platform import MachineSpec
 
 generate = typer.Typer(
@@ -41,21 +40,19 @@ def generate_platform(
 @generate.command("workload")
 def generate_workload(
     seed: Seed = 0,
-    jobs_per_hour: Annotated[int, typer.Option(help="Arrivals an hour.")] = GoogleLike.jobs_per_hour,
-    hours: Annotated[int, typer.Option(help="Hours of arrivals.")] = GoogleLike.hours,
-    mean_runtime: Annotated[
-        float, typer.Option(help="Mean run time on the reference server, s.")
-    ] = GoogleLike.mean_runtime_s,
-    sigma: Annotated[float, typer.Option(help="Shape of the lognormal run times.")] = GoogleLike.sigma,
-    max_servers: Annotated[int, typer.Option(help="Widest job.")] = GoogleLike.max_servers,
-    servers: Annotated[int, typer.Option(help="Servers of the platform (nb_res).")] = GoogleLike.nb_res,
+    jobs_per_hour: Annotated[int, typer.Option(help="Arrivals an hour.")] = 12,
+    hours: Annotated[int, typer.Option(help="Hours of arrivals.")] = 24,
+    mean_runtime: Annotated[float, typer.Option(help="Mean run time on the reference server, s.")] = 1500.0,
+    sigma: Annotated[float, typer.Option(help="Shape of the lognormal run times.")] = 1.0,
+    max_servers: Annotated[int, typer.Option(help="Widest job.")] = 8,
+    servers: Annotated[int, typer.Option(help="Servers of the platform (nb_res).")] = 20,
     output: Output = None,
 ) -> None:
     """Write a Google-like workload: by default 288 jobs, 12 arrivals an hour for a day.
 
     [bold]Example:[/] batwatt generate workload --seed 7 -o workloads/google-288-07.json
     """
-    from batwatt.inputs.google_like import google_like, to_text
+    from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 
     params = GoogleLike(
         jobs_per_hour=jobs_per_hour,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any
 
-from batwatt.checks import Between, Parameters, rng_of
+from pydantic import Field
+
+from batwatt.checks import parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.units import REFERENCE_SPEED, speed_flops
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _WHERE = "google-like workload"
 REFERENCE_FLOPS = speed_flops(REFERENCE_SPEED)
-_Count = Annotated[int, Between(1)]
+_Count = Annotated[int, Field(ge=1)]
 _NORMAL = NormalDist()
 MIN_RUNTIME_S, MAX_RUNTIME_S = 60.0, 21_600.0
 WIDTH_EXPONENT = -0.55
@@ -28,8 +29,8 @@ _REACH = 5.0  # spreads by which the untruncated median may lie outside the boun
 _MAX_JOBS = 1_000_000
 
 
-@dataclass(frozen=True)
-class GoogleLike(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class GoogleLike:
     """Parameters of `google_like`.
 
     `mean_runtime_s` is the mean after truncation to 1 min..6 h, `sigma` the spread of the logarithm before it. Raises
@@ -38,13 +39,12 @@ class GoogleLike(Parameters, where=_WHERE):
 
     jobs_per_hour: _Count = 12
     hours: _Count = 24
-    mean_runtime_s: Annotated[float, Between(MIN_RUNTIME_S, MAX_RUNTIME_S, "][", "s")] = 1500.0
-    sigma: Annotated[float, Between(0.0, ends="][")] = 1.0
+    mean_runtime_s: Annotated[float, Field(gt=MIN_RUNTIME_S, lt=MAX_RUNTIME_S)] = 1500.0
+    sigma: Annotated[float, Field(gt=0.0)] = 1.0
     max_servers: _Count = 8
-    nb_res: Annotated[int, Between(1, MAX_HOSTS)] = 20
+    nb_res: Annotated[int, Field(ge=1, le=MAX_HOSTS)] = 20
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.jobs_per_hour * self.hours <= _MAX_JOBS:
             problem = f"jobs_per_hour x hours must be <= {_MAX_JOBS}, got {self.jobs_per_hour} x {self.hours}"
             raise InputError(_WHERE, problem, "ask for fewer jobs")

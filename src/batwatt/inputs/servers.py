@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from batwatt.checks import shown, validated
+from batwatt.checks import model_error, validated
 from batwatt.errors import InputError
 from batwatt.files import read_text
 from batwatt.model.platform import (
@@ -266,7 +266,4 @@ def _place(path: Path | str, number: int, table: object) -> str:
 
 def _error_of(place: str, error: Mapping[str, Any]) -> InputError:
     """Return pydantic's error of a table with key, message and value."""
-    key = ".".join(str(part) for part in error["loc"])
-    message, value = error["msg"].removeprefix("Value error, "), error["input"]
-    got = f", got {shown(value)}" if isinstance(value, (str, int, float, bool)) else ""
-    return InputError(place, f"{key}: {message}{got}" if key else message, _HINT)
+    return model_error(place, error, _HINT, ".".join(map(str, error["loc"])), ServerType.model_fields)

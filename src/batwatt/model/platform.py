@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import checked_number, checked_whole
 from batwatt.errors import InputError
 from batwatt.units import REFERENCE_SPEED, number_text, speed_flops, speed_text
 
@@ -228,7 +228,7 @@ SPEEDS = (
 
 
 @dataclass(frozen=True)
-class MachineSpec(Parameters, where=_WHERE):
+class MachineSpec:
     """`machines` machines of `cores` cores. Each core is a host that draws `core_w` W when it is on, idle or busy.
 
     `core_flops` is the speed of a core, as SimGrid writes it or in flop/s. A core that is off draws 0 W; switching
@@ -239,15 +239,19 @@ class MachineSpec(Parameters, where=_WHERE):
     once, to which the default of 1 microsecond corresponds. Raises InputError.
     """
 
-    machines: Annotated[int, Between(1)]
-    cores: Annotated[int, Between(1)]
-    core_w: Annotated[float, Between(0.0, 1e9)] = 10.0
+    machines: int
+    cores: int
+    core_w: float = 10.0
     core_flops: str | float = REFERENCE_SPEED
-    off_s: Annotated[float, Between(MIN_SWITCH_S, 1e9)] = MIN_SWITCH_S
-    on_s: Annotated[float, Between(MIN_SWITCH_S, 1e9)] = MIN_SWITCH_S
+    off_s: float = MIN_SWITCH_S
+    on_s: float = MIN_SWITCH_S
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        # by hand: every command imports this module, and most of them no pydantic
+        for name in ("machines", "cores"):
+            checked_whole(_WHERE, name, getattr(self, name), 1)
+        for name, low in (("core_w", 0.0), ("off_s", MIN_SWITCH_S), ("on_s", MIN_SWITCH_S)):
+            checked_number(_WHERE, name, getattr(self, name), low, 1e9)
         if not self.machines * self.cores <= MAX_HOSTS:
             problem = f"machines x cores must be <= {MAX_HOSTS}, got {self.machines!r} x {self.cores!r}"
             raise InputError(_WHERE, problem, "each core is a host: give fewer")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from batwatt.checks import field_error, finite, object_in, shown, validated
+from batwatt.checks import finite, model_error, object_in, shown, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.platform import WATTS, MachineSpec, State, machine_of
 from batwatt.model.work import Phase, PhaseModel, constant
@@ -238,7 +238,7 @@ def _error_of(where: object, model: type[_PhaseRow], error: Mapping[str, Any]) -
     if isinstance(error["input"], list) and key in fields:
         got = f"{len(error['input'])} phases"
         return InputError(place, f"{key} must be {fields[key].description}, got {got}", HINT)
-    return field_error(place, key, fields, error, HINT)
+    return model_error(place, error, HINT, key, fields)
 
 
 class NotForPhasesError(InputError):

@@ -13,7 +13,7 @@ from typing import Any
 
 from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.checks import Between, checked_whole
+from batwatt.checks import checked_number, checked_whole
 from batwatt.engine.core import Engine
 from batwatt.errors import InputError
 from batwatt.files import write_json
@@ -140,8 +140,8 @@ def _budget(options: Mapping[str, Any]) -> SearchBudget:
     if effort is not None:
         return SearchBudget(effort=checked_whole("optimum", "effort", effort, 1, hint="1 is about a second"), seed=seed)
     limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s
-    Between(0.0, ends="][", unit="s").check("optimum", "time_limit_s", limit_s)
-    return SearchBudget(time_limit_s=float(limit_s), seed=seed, cores=os.cpu_count() or 1)
+    limit_s = checked_number("optimum", "time_limit_s", limit_s, 0.0, above=True)
+    return SearchBudget(time_limit_s=limit_s, seed=seed, cores=os.cpu_count() or 1)
 
 
 def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Timeline) -> Iterator[list[int]]:

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
-from batwatt.checks import shown_json, validated
+from batwatt.checks import model_error, shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.files import read_text
 
@@ -136,12 +136,10 @@ def _error_of(where: object, node: Any, error: Mapping[str, Any]) -> InputError:
     place = f"{where}: line {line}" + (f": {path.removeprefix('.')}" if path else "")
     if error["type"] == "unknown_key":
         return UnknownNameError(place, "key", context["name"], context["known"].split(","), f"See {HINT[4:]}.")
-    if error["type"] == "missing":
-        return InputError(place, f"{str(error['loc'][-1])!r} is missing", f"add it; {HINT}")
     if error["type"] == "wrong":
         return InputError(place, context["problem"], HINT)
-    text = str(error["msg"])
-    return InputError(place, f"{text[:1].lower()}{text[1:]}, got {shown_json(error.get('input'))}", HINT)
+    # the place names all other keys
+    return model_error(place, error, HINT, str(error["loc"][-1]) if error["type"] == "missing" else "")
 
 
 def _child(node: Any, part: str | int) -> tuple[yaml.Mark, Any] | None:
