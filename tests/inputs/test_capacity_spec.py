@@ -128,8 +128,8 @@ def test_traces(folder):
     [
         ("wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
         ("walk:rnage=0.6", "no key 'rnage'; did you mean 'range'? See docs/reference/signals.md."),
-        ("walk:seed=1.5", "seed must be a whole number >= 0, got '1.5'"),
-        ("walk:level=maybe", "level must be 0 or 1, got 'maybe'"),
+        ("walk:seed=1.5", "seed must be a whole number, got '1.5'"),
+        ("walk:level=maybe", "level must be yes or no, got 'maybe'"),
         ("walk:seed=1,seed=2", "seed is given twice"),
         ("walk:x.csv,seed=2", "'x.csv' is not key=value; keys are mean, range"),
         ("carbon:", "no file is named; write carbon:FILE"),

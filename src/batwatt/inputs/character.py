@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters, rng_of
+from batwatt.checks import checked_number, parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.model.timeline import FRACTION, MAX_STEPS, Timeline
 from batwatt.units import HOUR_S
@@ -19,14 +20,14 @@ HIGHEST = 10.0
 
 Structure = Literal["walk", "uniform", "constant"]
 
-Fraction = Annotated[float, Between(0.0, HIGHEST)]
-Seconds = Annotated[float | None, Between(0.0, ends="][", unit="s")]
+Fraction = Annotated[float, Field(ge=0.0, le=HIGHEST)]
+Seconds = Annotated[float | None, Field(gt=0.0)]
 _WHERE = "capacity"
 _Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Variation(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class Variation:
     """Variation of a capacity in fractions of the largest one; between changes the capacity is constant.
 
     `range` is the distance from the least to the largest capacity, whose middle is `mean`; a change happens every
@@ -38,14 +39,13 @@ class Variation(Parameters, where=_WHERE):
     structure: Structure = "walk"
     mean: Fraction = 0.7
     range: Fraction = 0.6
-    step: Annotated[float | None, Between(0.0, HIGHEST)] = None
-    period_s: Annotated[float, Between(0.0, ends="][", unit="s")] = HOUR_S
+    step: Annotated[float | None, Field(ge=0.0, le=HIGHEST)] = None
+    period_s: Annotated[float, Field(gt=0.0)] = HOUR_S
     level: bool = True
     window_s: Seconds = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.low >= -1e-12:
             problem = f"the range reaches down to mean - range / 2 = {self.low:g}, got mean {self.mean!r}"
             raise InputError(_WHERE, f"{problem} and range {self.range!r}", "a capacity is not negative")
@@ -85,7 +85,7 @@ def vary(variation: Variation, end_s: float) -> Timeline:
     Raises InputError.
     """
     source = f"{variation.structure}, seed {variation.seed}"
-    Between(0.0, unit="s").check(_WHERE, "end_s", end_s)
+    checked_number(_WHERE, "end_s", end_s, 0.0)
     if variation.high == variation.low:
         return Timeline((0.0,), (variation.mean,), name=FRACTION, source=source, unit=FRACTION)
     if not end_s / variation.period_s <= MAX_STEPS:
@@ -133,8 +133,8 @@ def _levelled(values: _Floats, lasting_s: _Floats, variation: Variation) -> _Flo
     return np.clip(values + above, low, high)
 
 
-@dataclass(frozen=True)
-class EnergyBudget(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class EnergyBudget:
     """A capacity by a constant budget of money or carbon per time.
 
     The budget buys the fraction `budget` at the mean of the signal, so that its total is that of a fixed capacity of
@@ -146,10 +146,9 @@ class EnergyBudget(Parameters, where=_WHERE):
     budget: Fraction = 0.7
     headroom: Fraction = 1.0
     floor: Fraction = 0.0
-    reference: Annotated[float | None, Between(0.0, ends="][")] = None
+    reference: Annotated[float | None, Field(gt=0.0)] = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.floor <= self.headroom:
             problem = f"floor must be <= headroom, got {self.floor!r} and {self.headroom!r}"
             raise InputError(_WHERE, problem, "correct one of them")
@@ -175,16 +174,15 @@ class EnergyBudget(Parameters, where=_WHERE):
         return replace(signal, values=tuple(fractions.tolist()), name=FRACTION, unit=FRACTION)
 
 
-@dataclass(frozen=True)
-class Stranded(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class Stranded:
     """A capacity of stranded power: `high` while the signal is at most `threshold`, else `low`, as fractions."""
 
-    threshold: Annotated[float, Between(-1e12, 1e12)]
+    threshold: Annotated[float, Field(ge=-1e12, le=1e12)]
     low: Fraction = 0.0
     high: Fraction = 1.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.low <= self.high:
             raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
 

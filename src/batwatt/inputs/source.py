@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import tzinfo
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
-from batwatt.checks import Between, Parameters, kinds_of, number_in_file, time_zone
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from batwatt.checks import model_error, parameters, time_zone
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.units import HOUR_S
 
@@ -30,8 +32,8 @@ Stamp = Literal["begin", "end"]
 _WHERE = "series"
 
 
-@dataclass(frozen=True)
-class SignalFile(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class SignalFile:
     """A column of a file (CSV, JSON), and its requested part.
 
     `column` and `time_column` have usual names if None; `kind` chooses between life-cycle and direct emissions where a
@@ -58,8 +60,8 @@ class SignalFile(Parameters, where=_WHERE):
     tz: str = "UTC"
     begin: str | None = None
     end: str | None = None
-    days: Annotated[float | None, Between(0.0, LONGEST_DAYS, "]]")] = None
-    period_s: Annotated[float | None, Between(0.0, ends="][", unit="s")] = None
+    days: Annotated[float | None, Field(gt=0.0, le=LONGEST_DAYS)] = None
+    period_s: Annotated[float | None, Field(gt=0.0)] = None
     wanted: Wanted | None = None
     unit: str | None = None
     sequence: str | None = None
@@ -70,7 +72,6 @@ class SignalFile(Parameters, where=_WHERE):
     ratios: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.end is not None and self.days is not None:
             raise InputError(_WHERE, "has both 'to' and 'days'", "give one of them")
         _ = self.clock
@@ -87,8 +88,8 @@ _DOCS = "docs/reference/signals.md"
 _KIND = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
 _PAIR = re.compile(r"[A-Za-z_]+=")
 _NEXT_KEY = re.compile(r",(?=\s*[A-Za-z_]+=)")
-_TRUTHS = {"0": False, "no": False, "1": True, "yes": True}
-_Model = TypeVar("_Model", bound=Parameters)
+_FINITE = ConfigDict(allow_inf_nan=False)
+_Kind = TypeVar("_Kind")
 
 
 def names_kind(text: str, kinds: Collection[str]) -> bool:
@@ -147,29 +148,24 @@ class Words:
             raise InputError(self.where, "no file is named", f"write {kind}FILE, then keys if needed")
         return self.build(SignalFile, FILE_KEYS, path=self.path, wanted=wanted, ratios=ratios)
 
-    def build(self, model: type[_Model], keys: Mapping[str, str], **more: Any) -> _Model:
+    def build(self, model: type[_Kind], keys: Mapping[str, str], **more: Any) -> _Kind:
         """Build an instance of a class from the keys of the text. Raises InputError with the text."""
-        arguments = {name: self._value(key, model.HINTS[name]) for key, name in keys.items() if key in self.values}
+        hints = get_type_hints(model, include_extras=True)
+        arguments = {name: self._value(key, hints[name]) for key, name in keys.items() if key in self.values}
         try:
             return model(**more, **arguments)
         except InputError as error:
             raise InputError(self.where, str(error).partition(": ")[2]) from None
 
     def _value(self, key: str, hint: Any) -> Any:
-        """Return the value of a key in the type of its field. Raises InputError."""
-        text, kinds = self.values[key], kinds_of(hint)
-        if bool in kinds:
-            if text not in _TRUTHS:
-                raise InputError(self.where, f"{key} must be 0 or 1, got {text!r}", "correct it")
-            return _TRUTHS[text]
-        if not (float in kinds or int in kinds):
-            return text
-        number = number_in_file(self.where, key, text, "correct it")
-        if float in kinds:
-            return number * (HOUR_S if key.endswith("_h") else 1.0)
-        if not number.is_integer() or number < 0:
-            raise InputError(self.where, f"{key} must be a whole number >= 0, got {text!r}", "correct it")
-        return int(number)
+        """Return the value of a key in the type of its field; of `KEY_h` in s. Raises InputError."""
+        text = self.values[key]
+        try:
+            value = TypeAdapter(hint, config=_FINITE).validate_strings(text)
+        except ValidationError as errors:
+            error: Any = errors.errors(include_url=False)[0]
+            raise model_error(self.where, error, "correct it", key) from None
+        return value * HOUR_S if key.endswith("_h") else value
 
 
 def keys_of(model: type[Any], *without: str) -> dict[str, str]:

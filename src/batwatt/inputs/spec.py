@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters, finite, number_in_file, shown
+from batwatt.checks import checked_number, finite, number_in_file, parameters, shown
 from batwatt.errors import InputError, remark
 from batwatt.files import read_text
 from batwatt.inputs.character import EnergyBudget, Seconds, Stranded, Variation, vary
@@ -39,7 +40,7 @@ from batwatt.units import DAY_S
 _ROUNDING = 1e-9
 _log = logging.getLogger(__name__)
 
-Watts = Annotated[float, Between(0.0, unit="W")]
+Watts = Annotated[float, Field(ge=0.0)]
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Constant:
         return Timeline((0.0,), (self.value,), POWER_W if quantity == "power" else quantity, unit=unit)
 
 
-@dataclass(frozen=True)
-class FileTerm(Parameters, where="series"):
+@parameters("series")
+class FileTerm:
     """A column of a file; of power `base_w` + `scale` x its power.
 
     `peak_w` is the power of fraction 1; watts are scaled so that the maximum of the whole column is `peak_w`. `full` is
@@ -63,10 +64,10 @@ class FileTerm(Parameters, where="series"):
     """
 
     source: SignalFile
-    peak_w: Annotated[float | None, Between(0.0, unit="W")] = None
-    scale: Annotated[float, Between(0.0)] = 1.0
-    base_w: Annotated[float, Between(-1e12, 1e12)] = 0.0
-    full: Annotated[int | None, Between(1)] = None
+    peak_w: Annotated[float | None, Field(ge=0.0)] = None
+    scale: Annotated[float, Field(ge=0.0)] = 1.0
+    base_w: Annotated[float, Field(ge=-1e12, le=1e12)] = 0.0
+    full: Annotated[int | None, Field(ge=1)] = None
     repeat: bool = False
 
     def read(self, quantity: Quantity, clock: Clock | None, end_s: float) -> Timeline:
@@ -100,8 +101,8 @@ class FileTerm(Parameters, where="series"):
         return replace(rows, unit=MACHINES) if rows.name == MACHINES else rows
 
 
-@dataclass(frozen=True)
-class ShareTerm(Parameters, where="series"):
+@parameters("series")
+class ShareTerm:
     """Fractions of the whole machine, at random or by a rule on the signal of a file; `full` and `repeat` as there.
 
     What varies at random ends at `end_s`; None: when the run says so.
@@ -110,7 +111,7 @@ class ShareTerm(Parameters, where="series"):
     rule: Variation | EnergyBudget | Stranded
     source: SignalFile | None = None
     end_s: Seconds = None
-    full: Annotated[int | None, Between(1)] = None
+    full: Annotated[int | None, Field(ge=1)] = None
     repeat: bool = False
 
     def read(self, quantity: Quantity, clock: Clock | None, end_s: float) -> Timeline:
@@ -133,14 +134,14 @@ class ShareTerm(Parameters, where="series"):
         return read_on_clock(self.source, clock, repeats=self.repeat)
 
 
-@dataclass(frozen=True)
-class Buffer(Parameters, where="series"):
+@parameters("series")
+class Buffer:
     """A battery and its dispatch: greedy for a demand in W if there is one, else smoothing over a window."""
 
     battery: Battery
-    demand_w: Annotated[float | None, Between(0.0, unit="W")] = None
-    window_s: Annotated[float, Between(0.0, ends="][", unit="s")] = DAY_S
-    step_s: Annotated[float, Between(0.0, ends="][", unit="s")] = 900.0
+    demand_w: Annotated[float | None, Field(ge=0.0)] = None
+    window_s: Annotated[float, Field(gt=0.0)] = DAY_S
+    step_s: Annotated[float, Field(gt=0.0)] = 900.0
 
     def dispatch(self, supply: Timeline, end_s: float) -> Dispatch:
         """Return the dispatch for a supply over [0, `end_s`[. Raises InputError."""
@@ -307,7 +308,7 @@ class SeriesSpec:
             yield
         except InputError as error:
             where, _, problem = str(error).partition(": ")
-            if not self.text or where not in ("series", Battery.WHERE, Variation.WHERE):
+            if not self.text or where not in ("series", "battery", "capacity"):
                 raise
             raise InputError(self.text, problem) from None
 
@@ -425,9 +426,7 @@ def _number(words: Words, text: str) -> Constant:
     """Parse a constant in the unit of the quantity. Raises InputError."""
     name = "power_w" if words.quantity == "power" else "value"
     value = number_in_file(words.where, name, text, "correct it")
-    if words.quantity != "price":
-        Between(0.0, unit="W" if words.quantity == "power" else "").check(words.where, name, value)
-    return Constant(value)
+    return Constant(value if words.quantity == "price" else checked_number(words.where, name, value, 0.0))
 
 
 def _file(words: Words) -> FileTerm | Constant:

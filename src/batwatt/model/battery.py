@@ -9,8 +9,9 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import parameters
 from batwatt.errors import InputError
 from batwatt.model.timeline import MAX_STEPS, Timeline
 from batwatt.units import HOUR_S
@@ -20,7 +21,7 @@ STATE_OF_CHARGE = "state_of_charge"
 
 _WHERE = "battery"
 _Floats = npt.NDArray[np.float64]
-_Share = Annotated[float, Between(0.0, 1.0)]
+_Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Step:
     loss_j: float
 
 
-@dataclass(frozen=True)
-class Battery(Parameters, where=_WHERE):
+@parameters(_WHERE)
+class Battery:
     """A battery of `capacity_kwh`, with limits of power at its terminals and of its state of charge.
 
     `power_kw` limits charging and discharging (None: no limit). `efficiency` is that of a round trip, its square root
@@ -44,15 +45,14 @@ class Battery(Parameters, where=_WHERE):
     InputError.
     """
 
-    capacity_kwh: Annotated[float, Between(0.0, ends="][", unit="kWh")]
-    power_kw: Annotated[float | None, Between(0.0, unit="kW")] = None
-    efficiency: Annotated[float, Between(0.0, 1.0, "]]")] = 1.0
+    capacity_kwh: Annotated[float, Field(gt=0.0)]
+    power_kw: Annotated[float | None, Field(ge=0.0)] = None
+    efficiency: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     initial_soc: _Share = 0.0
     min_soc: _Share = 0.0
     max_soc: _Share = 1.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.min_soc <= self.max_soc:
             problem = f"min_soc must be <= max_soc, got {self.min_soc!r} and {self.max_soc!r}"
             raise InputError(_WHERE, problem, "correct one of them")
