@@ -247,3 +247,16 @@ BOMB = "options:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 def test_yaml_that_is_refused(text, message):
     assert refusal(parse_declared, text, "c.yaml", Declared) == f"c.yaml: {message}"
+
+
+@pytest.mark.parametrize("name", ["solar_btm_mwh", "net_gen_mwh", "wind_act_mwh", "use_kwh"])
+def test_three_letters_before_an_energy_are_no_currency(read, name):
+    assert f"column '{name}' is of energy, not of price" in read.refused(hours(name, 5, 7), "price")
+
+
+@pytest.mark.parametrize(
+    "name", ["price_eur_mw", "price [EUR/MW]", "capacity_price (EUR/MW)", "cost_eur_per_mw", "price_usd_kw"]
+)
+def test_prices_of_power_are_neither_power_nor_prices_of_energy(read, name):
+    for quantity in ("power", "price"):
+        assert f"column '{name}' is of a price of power, not of {quantity}" in read.refused(hours(name, 5, 7), quantity)

@@ -116,10 +116,17 @@ _HUNDREDTHS = {"ct": "EUR", "cent": "money", "p": "GBP", "pence": "GBP"} | dict.
 _WH = r"(?P<energy>[kmg]?)wh(?![a-z])"
 _PER = r"(?:\s*/\s*|[\s_]*per[\s_]*|_)"
 _CARBON = rf"(?<![a-z])(?P<mass>grams?|k?g|lbs?|tonnes?|t)[\s_]*(?:co2?[\s_-]*(?:eq|e)?)?{_PER}{_WH}"
-_PRICE = (
-    r"(?:(?<![a-z])(?P<money>euros?|cents?|pence|money|cts?|ore|(?!avg|max|min|per|sum|ton)[a-z]{3}|[öø]re|p|us\$)"
-    rf"|(?<![a-z])(?P<sign>[€$£¢])|(?:price|cost|tariff)){_PER}{_WH}"
+_CURRENCIES = (
+    "eur|gbp|usd|chf|sek|nok|dkk|isk|pln|czk|huf|ron|bgn|hrk|rsd|bam|mkd|uah|gel|try|rub|kzt|ils|aud|nzd|cad|jpy|cny|krw|"
+    "inr|pkr|bdt|lkr|npr|twd|hkd|sgd|myr|thb|php|idr|vnd|brl|mxn|ars|clp|cop|pen|uyu|zar|ngn|kes|ghs|egp|mad|sar|aed|qar"
 )
+"""Codes of currencies; other three letters before MWh, as in `btm_mwh`, are none."""
+_MONEY = (
+    rf"(?:(?<![a-z])(?P<money>euros?|cents?|pence|money|cts?|ore|{_CURRENCIES}|[öø]re|p|us\$)"
+    r"|(?<![a-z])(?P<sign>[€$£¢])|(?:price|cost|tariff))"
+)
+_PRICE = rf"{_MONEY}{_PER}{_WH}"
+_PRICE_OF_POWER = rf"{_MONEY}[\]\)]?{_PER}[\[\(]?[kmg]?w(?:atts?)?(?![a-z])"
 _POWER = r"(?:(?<![a-z])|(?<=power))(?P<watts>kilo|mega|giga|[kmg]?)w(?:atts?)?(?![a-z])(?!\s*/)"
 _UNKNOWN = re.compile(
     r"[^\s()\[\]_/]+(?:/|_per_)[kMGT]?(?:[Ww][Hh]|J|therm|BTU)(?![A-Za-z])"
@@ -168,6 +175,7 @@ _UNITS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], tuple[float,
     for kind, pattern, convert in (
         ("carbon", _CARBON, _carbon),
         ("price", _PRICE, _price),
+        ("a price of power", _PRICE_OF_POWER, lambda _: (1.0, "")),
         ("irradiance", r"w\s*/\s*m\^?2|(?<![a-z])wm2", lambda _: (1.0, "W/m2")),
         ("power", _POWER, lambda match: (_PREFIX[match["watts"]], POWER_W)),
         ("energy", rf"(?<![a-z/]){_WH}(?!\s*/)", lambda match: (_PREFIX[match["energy"]], "Wh")),
