@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, get_args, get_origin
 
@@ -14,13 +14,16 @@ from pydantic.fields import FieldInfo
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.option_files import READERS, SIGNALS
+from batwatt.inputs.formats import read_reference
+from batwatt.inputs.platform_files import read_platform
+from batwatt.inputs.source import Quantity
 from batwatt.inputs.spec import parse_series
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
 from batwatt.model.signal import Clock
 from batwatt.model.timeline import Timeline
+from batwatt.model.work import Reference
 from batwatt.scheduling.cluster import Transitions, named
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.lifecycle import JobLifecycle
@@ -98,6 +101,17 @@ class EnvelopeOptions(PowerOptions):
     )
     forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors, a whole number >= 0")
     transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)
+
+
+READERS: Mapping[str, tuple[type[Any], Callable[[str | Path], Any]]] = {
+    "platform": (Platform, read_platform),
+    "envelope": (Timeline, lambda text: parse_series("power", text).timeline()),
+    "capacity": (Timeline, lambda text: parse_series("machines", text).timeline()),
+    "reference": (Reference, read_reference),
+}
+"""Option -> type of its value, and the reader of its file."""
+SIGNALS: Mapping[str, Quantity] = {"signal": "carbon", "price": "price"}
+"""Option -> quantity of the signal in its file."""
 
 
 def read_options(

@@ -82,7 +82,7 @@ def test_an_effort_gives_the_same_bytes(planned, tmp_path):
 
 def test_a_cap_that_nobody_can_keep_is_told(spec):
     # four servers that are on at 0 s draw more until they are asleep
-    spec.inputs.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
+    spec.inputs.envelope.path.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
     result = run_optimum(replace(spec, options={"time_limit_s": 2}))
     metrics = result.figures.metrics
     assert (result.problem.raised, metrics["violations"], metrics["jobs_finished"]) == (1, 1, 8)
@@ -124,7 +124,7 @@ def test_options_are_checked(spec, options, text):
 
 
 def test_a_job_that_the_caps_forbid_is_named(spec, capsys):
-    Path(spec.inputs.envelope).write_text("time_s,power_w\n0,100\n300,20\n")
+    spec.inputs.envelope.path.write_text("time_s,power_w\n0,100\n300,20\n")
     with pytest.raises(SystemExit) as ended:
         main(["optimum", *words_of(spec), "--time-limit", "2"])
     err = capsys.readouterr().err
