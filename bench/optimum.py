@@ -18,7 +18,7 @@ import numpy as np
 import batwatt
 from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.platform_files import read_platform
-from batwatt.inputs.series_files import read_series
+from batwatt.inputs.signal import read_series
 from batwatt.model.platform import Host, Platform
 from batwatt.model.timeline import Timeline
 from batwatt.protocol.workload4 import parse_workload

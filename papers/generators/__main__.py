@@ -24,7 +24,7 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.files import read_text, write_text
 from batwatt.inputs.formats import to_riskaware
 from batwatt.inputs.google_like import to_text
-from batwatt.inputs.series_files import to_csv
+from batwatt.inputs.signal import to_csv
 from batwatt.study.spec import filled, points_of
 from batwatt.units import number_text
 from papers.generators.pm100 import Pm100Like, pm100_like

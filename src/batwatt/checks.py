@@ -324,24 +324,17 @@ def parameters(where: str) -> Callable[[type[_Kind]], type[_Kind]]:
     return decorate
 
 
-def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:
-    """Return the number and the problem of the first line of a CSV text with more fields than its header, or None.
-
-    Any blanks separate if `separator` has more than one character. With `spare`, empty fields at the end do not count.
-    """
-    lines = io.StringIO(text, newline="")
-    reader = csv.reader(lines, delimiter=separator) if len(separator) == 1 else None
+def row_too_long(text: str) -> tuple[int, str] | None:
+    """Return the number and the problem of the first line of a CSV text with more fields than its header, or None."""
+    reader = csv.reader(io.StringIO(text, newline=""))
     width = 0
     try:
-        for number, row in enumerate(reader or (line.split() for line in lines), 1):
-            while spare and row and not row[-1].strip():
-                row.pop()
+        for row in reader:
             width = width or len(row)
             if len(row) > width:
-                problem = f"has {len(row)} fields where the header names {width}"
-                return (reader.line_num if reader else number), problem
+                return reader.line_num, f"has {len(row)} fields where the header names {width}"
     except csv.Error as error:
-        return reader.line_num if reader else 0, f"is not CSV ({error})"
+        return reader.line_num, f"is not CSV ({error})"
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
-from batwatt.inputs.series_files import read_series
+from batwatt.inputs.signal import read_series
 
 SUN = "datetime,power_kw\n2024-06-01 00:00,0\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
 EVENTS = """\

@@ -8,7 +8,7 @@ import json
 import pytest
 from cli_house import Done, House
 
-from batwatt.inputs.series_files import read_capacity
+from batwatt.inputs.signal import read_capacity
 
 CONTRACT = ("goodput", "job_failure_rate", "mean_wait_s", "jobs_finished", "terminations")
 WALK = "walk:range=0.6,mean=0.7,step=0.3,period=3600,seed=1"

@@ -23,8 +23,8 @@ from batwatt.inputs.batsim_files import (
 from batwatt.inputs.convert import convert_file, read_trace
 from batwatt.inputs.formats import read_reference
 from batwatt.inputs.platform_files import read_platform
-from batwatt.inputs.series_files import read_capacity, read_series
 from batwatt.inputs.servers import read_platform_xml
+from batwatt.inputs.signal import read_capacity, read_series
 from batwatt.protocol.conversion import to_batsim5
 from batwatt.schedulers.checkpoint.files import read_instance
 

@@ -10,7 +10,7 @@ import pytest
 from files_of_tests import refusal
 
 from batwatt.inputs.character import EnergyBudget, Stranded, Variation, bill, vary
-from batwatt.inputs.series_files import read_capacity
+from batwatt.inputs.signal import read_capacity
 from batwatt.inputs.source import SignalFile
 from batwatt.inputs.spec import FileTerm, SeriesSpec, ShareTerm, parse_series
 from batwatt.model.timeline import Timeline, checked_capacity

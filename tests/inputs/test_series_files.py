@@ -10,8 +10,7 @@ from files_of_tests import refusal, written
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batwatt.inputs.series_files import read_capacity, read_series
-from batwatt.inputs.signal import read_signal
+from batwatt.inputs.signal import read_capacity, read_series, read_signal
 from batwatt.inputs.source import SignalFile
 from batwatt.model.timeline import Timeline
 
@@ -44,15 +43,18 @@ def test_spellings(csv, text):
     ("text", "message"),
     [
         ("", "is empty"),
-        ("time_s,power_w\n", "has a header but no rows"),
-        ("0,4200\n300,2100\n", "line 1: no column 'time_s' among: 0, 4200"),
-        ("time_s,power_w,power_w\n0,1,2\n", "line 1: more than one column 'power_w'"),
+        ("time_s,power_w\n", "has no rows below a header; the first line must name the columns"),
+        ("0,4200\n300,2100\n", "has no line of header, but '0,4200'"),
+        ("time_s,power_w,power_w\n0,1,2\n", "2 columns are called 'power_w'"),
+        ("time_s,power_kw\n0,1\n", "no column 'power_w'; did you mean 'power_kw'?"),
         ("time_s,power_w\n0,1\n300\n", "line 3: no value in column 'power_w'"),
         ("time_s,power_w\n0,1_000\n", "line 2: power_w '1_000'"),
         ("time_s,power_w\n0,400,\n300,395,7\n", "line 3: has 3 fields where the header names 2; name all columns"),
-        ("time_s,power_w\n0,-1\n", "line 2: power_w must be >= 0, got -1"),
-        ("time_s,power_w\n0,1\n\n300,1\n200,1\n", "line 5: times must increase, got time_s 200 after 300"),
-        ("time_s,power_w\n0,1\n0.0,1\n", "line 3: a second row for time_s 0"),
+        ("time_s,power_w\n0,-1\n", "power is in [-1, -1], more below 0 than above"),
+        ("time_s,power_w\n0,1\n0.0005,2\n", "has rows at 0 s and 0.0005 s, less than 0.001 s apart; leave one of both"),
+        ("time_s,power_w\n0,1\n0.0,2\n", "2 rows have 1 times; keep the rows of one series"),
+        ('time_s,power_w,note\n0,1,"x\n300,2,y\n', "line 3: is not CSV (unexpected end of data)"),
+        ("time,power_w\n2024-07-01,1\n", "its times are dates from 2024-07-01T00:00Z on, not s of the run; write pow"),
         ("time_s,power_w\n0," + "1" * 200_000 + "\n", "line 2: is not CSV"),
     ],
 )
@@ -108,9 +110,8 @@ def test_bounds_are_inclusive_and_optional(tmp_path):
     [
         ("24\n1200 41\n", "at 1200 s: machines must be in [0, 40], got 41"),
         ("24\n1200 22.5\n", "at 1200 s: machines must be a whole number, got 22.5"),
-        ("0 24\n1200 22\n", "line 1: has 2 fields, the first line has 1"),
+        ("0 24\n1200 22\n", "has no line of header, but '0 24'"),
         ("24\n1200\n", "line 2: has 1 fields, 'time count' has 2"),
-        ("24\n5 1\n5 2\n", "line 3: times must increase, got 5 s after 5 s"),
         ("", "is empty"),
         ("power_w,time_s\n1,2\n", "no column 'machines'"),
     ],

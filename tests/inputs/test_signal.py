@@ -275,8 +275,8 @@ def test_parts_that_are_not_there(read, part):
         ("Time,x\n", {}, "has no rows below a header"),
         ("Time" + ",x" * 1000 + "\n2024-01-01" + ",1" * 1000, {}, "has 1001 columns, more than 1000"),
         ("Time,x\n2024-01-01,\n", {}, "which column is meant|no value in column 'x'"),
-        ("Time,x\n2024-01-01,1\n01.02.2024,2\n", {}, r"row 2: Time '01.02.2024' is not a date; write 2024-07-01"),
-        ("Time,price\n2024-01-01,1\n2024-01-02,abc\n", {}, "row 2: price 'abc' is not a finite number"),
+        ("Time,x\n2024-01-01,1\n01.02.2024,2\n", {}, r"line 3: Time '01.02.2024' is not a date; write 2024-07-01"),
+        ("Time,price\n2024-01-01,1\n2024-01-02,abc\n", {}, "line 3: price 'abc' is not a finite number"),
         (
             "1387666800000;1387670400000;0.05;Eur/MWh\n" * 2,
             {},
@@ -288,7 +288,11 @@ def test_parts_that_are_not_there(read, part):
             r"has its hours in columns, from 'HE1' to 'HE24'; write a row for each hour \(pandas.melt\)",
         ),
         ("2024-01-01 00:00,1\n2024-01-01 01:00,2\n", {}, "has no line of header, but '2024-01-01 00:00,1'; the first"),
-        ("time_s,price\n0,1\n1e307,2\n", {}, r"row 2: time_s 1e\+307 s is larger than 1e\+15, the bound of times in s"),
+        (
+            "time_s,price\n0,1\n1e307,2\n",
+            {},
+            r"line 3: time_s 1e\+307 s is larger than 1e\+15, the bound of times in s",
+        ),
         ("timestamp,x\n2024070113,1\n", {}, "timestamp go from 2024070113 to 2024070113, which are neither s of a run"),
         ("time,x\n202407011300,1\n", {}, "time go from 202407011300 to 202407011300, which are neither s of a run"),
         ("time,x\n20240701,1\n20240702,1\n", {}, "time go from 20240701 to 20240702, which are neither s of a run nor"),

@@ -83,10 +83,10 @@ def test_the_currency_of_entsoe(read, text):
 
 @pytest.mark.parametrize(
     "content",
-    [{}, [], [1, 2], {"data": []}, {"data": [{"a": 1}]}, {"time": [3, 4], "a": [1, 2]}, [[3, 1], [4, 2]], [[{}]]],
+    [{}, [], [1, 2], {"data": []}, {"data": [{"a": 1}]}, {"time": [3, 4], "a": [1]}, [[3, 1], [4]], [[{}]], [[]]],
 )
 def test_json_without_a_series_or_with_two(read, content):
-    assert read.refused(json.dumps(content)).startswith("has no list of objects; write a list of objects with")
+    assert read.refused(json.dumps(content)).startswith("has no table; write a list of objects, an object of lists of")
     assert read.refused('{"data": [}').startswith("is not JSON")
     two = {name: [{"time": "2023-01-01", "a": 1}] for name in ("hourly", "daily")}
     assert read.refused(json.dumps(two)) == "has 2 tables: hourly, daily; leave one of them in the file"

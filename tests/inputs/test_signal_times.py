@@ -124,13 +124,13 @@ def test_the_month_first_and_not_padded(read):
     assert (signal.begin, signal.times_s) == ("2022-01-02T23:30Z", (0.0, 900.0, 1800.0, 2700.0))
     for order, begin in (("month-first", "2022-01-02T23:30Z"), ("day-first", "2022-02-01T23:30Z")):
         assert read(logger("1/2/2022 23:30", "1/2/2022 23:45"), "power", dates=order).begin == begin
-    assert "row 1: '1/2/2022 23:30' is 1 February or 2 January; say dates=day-first or" in read.refused(days, "power")
+    assert "line 2: '1/2/2022 23:30' is 1 February or 2 January; say dates=day-first or" in read.refused(days, "power")
     # what no other reading allows needs no word
     assert read(logger("1/31/2022 0:00", "2/1/2022 0:00"), "power").begin == "2022-01-31T00:00Z"
     assert read(logger("31/1/2022 0:00", "1/2/2022 0:00"), "power").begin == "2022-01-31T00:00Z"
     assert read.warnings() == []
     line = read.refused(logger("1/31/2022 0:00", "31/2/2022 0:00", "2/28/2022 0:00"), "power")
-    assert "row 2: column 1 '31/2/2022 0:00' is not a date" in line
+    assert "line 3: column 1 '31/2/2022 0:00' is not a date" in line
 
 
 def test_twelve_hours(read):
@@ -170,9 +170,9 @@ def test_any_week_of_local_times_is_read_to_the_hour(tmp_path_factory, zone, wee
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (("2024-01-01 00:00", "1023-01-01 01:00"), "row 2: time '1023-01-01 01:00' is not a date"),
+        (("2024-01-01 00:00", "1023-01-01 01:00"), "line 3: time '1023-01-01 01:00' is not a date"),
         (("2024-01-01 00:00:00-5", "2024-01-01 01:00:00"), "write all dates alike"),
-        (("2024-01-01 00:00:00+01", "2024-01-01 01:00:00"), "row 2: has no offset from UTC while others have one"),
+        (("2024-01-01 00:00:00+01", "2024-01-01 01:00:00"), "line 3: has no offset from UTC while others have one"),
     ],
 )
 def test_dates_that_are_mistyped(read, labels, message):
@@ -339,12 +339,16 @@ def test_times_of_pvgis(read):
         "\r\nP: PV system power (W)\r\nG(i): Global irradiance on the plane (W/m2)\r\nH_sun: Sun height (degree)\r\n"
         "T2m: 2-m air temperature (degree Celsius)\r\n\r\nPVGIS (c) European Union, 2001-2023\r\n"
     )
-    for text in (head + table + foot, table):
-        signal = read(text, "power")
-        assert signal.values == (0.0, 10.5, 400.25) and signal.times_s == (0.0, 3600.0, 7200.0)
-        assert (signal.begin, signal.end_s, signal.unit) == ("2023-04-01T00:10Z", 10_800.0, "W")
-        # of what a file has only one column is of ours
-        assert read(text, "any") == signal
+    signal = read(head + table + foot, "power")
+    assert signal.values == (0.0, 10.5, 400.25) and signal.times_s == (0.0, 3600.0, 7200.0)
+    assert (signal.begin, signal.end_s, signal.unit) == ("2023-04-01T00:10Z", 10_800.0, "W")
+    # only one column is of a kind of signal
+    assert read(head + table + foot, "any") == signal
+    # the last lines state the units
+    assert read.refused(table, "power").startswith("which column is meant, of: P, G(i), H_sun, T2m, WS10m, Int?")
+    assert read(table, "power", column="P", unit="W").values == signal.values
+    line = read.refused(head + table.replace(",10.5,", ",x,") + foot, "power", column="P")
+    assert line.startswith("line 8: P 'x' is not a finite number")
     hourly = [{"time": f"20230401:{hour:02}10", "P": hour / 2, "G(i)": 9.5, "T2m": 1.9} for hour in range(3)]
     variables = {"P": {"description": "PV system power", "units": "W"}, "G(i)": {"units": "W/m2"}}
     answer = {"inputs": {"location": {"latitude": 45}}, "outputs": {"hourly": hourly},
@@ -353,7 +357,7 @@ def test_times_of_pvgis(read):
     assert (signal.values, signal.begin, signal.unit) == ((0.0, 0.5, 1.0), "2023-04-01T00:10Z", "W")
     weather = head + table.replace(",P,", ",Gb(i),") + foot.replace("P: PV system power (W)", "Gb(i): Beam (W/m2)")
     line = read.refused(weather, "power")
-    assert line.startswith("no column of power among: Gb(i) (irradiance), G(i) (irradiance), H_sun (degree), T2m (temp")
+    assert line.startswith("which column is meant, of: WS10m, Int?")
 
 
 def test_a_time_of_day_in_a_column_of_its_own(read):
@@ -385,10 +389,7 @@ def test_a_time_of_day_in_a_column_of_its_own(read):
     labelled=st.booleans(),
 )
 def test_any_steps_of_any_week_hold_to_the_next_row(tmp_path_factory, week, blocks, labelled):
-    """As pandas fills forward, with labels as ENTSO-E marks them around a change of clocks, and without.
-
-    Four rows of a step have three distances, also at the end: fewer would be a gap.
-    """
+    """As pandas fills forward, with labels as ENTSO-E marks them around a change of clocks, and without."""
     clock, form = ZoneInfo("Europe/Brussels"), "%d/%m/%Y %H:%M:%S"
     # a day before a change of clocks, in some of the weeks
     at, rows = datetime(2018, 1, 6, tzinfo=UTC) + timedelta(weeks=week), []
@@ -428,26 +429,6 @@ def test_entsoe_generation(read):
         assert read.warnings()[0].startswith("1 values missing in 1 gap (longest: 2021-01-01T00:00Z to")
     assert "no value in column" in read.refused(text, "power", column=names[2])
     assert "no value of kind 'power'; known: direct, lifecycle." in refusal(read, text, kind="power")
-
-
-STEPS = ((3600, 6), (900, 8), (3600, 5), (86_400, 4))
-
-
-def test_each_row_holds_until_the_next_where_the_step_changes(read):
-    at, rows = datetime(2024, 1, 1), []
-    for length, count in STEPS:
-        rows += [(at + timedelta(seconds=length * k), length) for k in range(count)]
-        at = rows[-1][0] + timedelta(seconds=length)
-    text = "time,price\n" + "".join(f"{begin:%Y-%m-%dT%H:%M},{k}\n" for k, (begin, _) in enumerate(rows))
-    signal = read(text)
-    assert signal.values == tuple(map(float, range(len(rows))))
-    assert signal.end_s == 6 * 3600 + 7200 + 18_000 + 4 * 86_400
-    assert read.warnings() == []
-    # a row that lacks is a gap of the step around it
-    lacking = "".join(line for number, line in enumerate(text.splitlines(keepends=True)) if number not in (3, 10))
-    signal = read(lacking, gaps="line")
-    assert signal.values == tuple(map(float, range(len(rows))))
-    assert any("2 values missing in 2 gaps" in warning for warning in read.warnings())
 
 
 @pytest.mark.parametrize(

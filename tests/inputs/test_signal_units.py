@@ -92,7 +92,7 @@ def test_fractions_and_shares_of_a_peak(read):
     assert line.endswith("states no unit; write unit=W or unit=kW, unit=fraction, or peak_w= for what 1 stands for")
     series = read(hours("Berlin", 0.25, 1), "power", ratios=True)
     assert (series.values, series.name) == ((0.25, 1.0), "fraction")
-    assert read.warnings() == ["column 'Berlin' states no unit and reaches 1 at most: taken as fractions of a peak"]
+    assert read.warnings() == ["column 'Berlin' states no unit: 1 stands for the peak"]
     assert read(hours("Berlin", 0.25, 1), "power", unit="kW").values == (250.0, 1000.0)
     assert read(hours("sun", 25, 100), "power", unit="%").values == (0.25, 1.0)
     assert read(hours("fraction", 0.25, 1.2), "power").name == "fraction"
@@ -131,8 +131,8 @@ def test_refused_kinds_and_units(read, name, wanted, options, message):
 
 def test_refused_values(read):
     line = read.refused(hours("power_kw", 50, 1e308), "power")
-    assert "row 2: power_kw 1e+308 is more than 1e+15 W; correct the value" in line
-    assert "row 2: x 1e+308 is more than 1e+15 W" in read.refused(hours("x", 50, 1e308), "power", unit="MW")
+    assert "line 3: power_kw 1e+308 is more than 1e+15 W; correct the value" in line
+    assert "line 3: x 1e+308 is more than 1e+15 W" in read.refused(hours("x", 50, 1e308), "power", unit="MW")
     line = read.refused(hours("out", "", ""), "power", column="out")
     assert "no value in column 'out'; choose another with column=" in line
     line = read.refused("time,value,unit\n2024-01-01,50,EUR/MWh\n2024-01-02,60,EUR/MWh\n", "price", unit="EUR/kWh")
@@ -183,7 +183,7 @@ def table(*cells: str, header: str = "datetime,carbon_intensity", separator: str
         ("time,zone,zone,price\n2024-01-01,a,b,1\n", "2 columns are called 'zone'; rename all but one in the first"),
         ("variable,pressure,wind\nheight,0,10\n2010-01-01,98405.7,5\n", "line 2: is a second line of header: hei"),
         # longer than a cell may be
-        (f"time,x,{'x' * 200_000}\n2024-01-01,5,1\n", "is not CSV (field larger than field limit (131072))"),
+        (f"time,x,{'x' * 200_000}\n2024-01-01,5,1\n", "line 1: is not CSV (field larger than field limit (131072))"),
     ],
     ids=range(6),
 )

@@ -34,7 +34,7 @@ from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.jobs import SECONDS, TimeUnit
 from batwatt.inputs.load import is_trace, windowed
 from batwatt.inputs.platform_files import MASTER_HOST, HostChoice, platform_of
-from batwatt.inputs.series_files import read_series as read_series_csv
+from batwatt.inputs.signal import read_series as read_series_csv
 from batwatt.model import platform as platforms
 from batwatt.model import timeline as timelines
 from batwatt.model import workload as workloads

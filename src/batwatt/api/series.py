@@ -118,11 +118,11 @@ def _column_of(name: str, frame: pd.DataFrame) -> pd.Series[Any]:
     """
     import pandas as pd
 
-    from batwatt.inputs.stamps import says_end, time_column_of
+    from batwatt.inputs.table import says_end, time_column_of
 
     frame = frame.rename(columns=str)
     dated = isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex)
-    times = None if dated else time_column_of(frame)
+    times = None if dated else time_column_of([*frame.columns], [*map(str, frame[:1].to_numpy().ravel())])
     if times is not None and says_end(times):
         problem = f"column {times!r} has ends of rows"
         raise InputError(name, problem, "give their begins, or a file, whose ends are read as such")

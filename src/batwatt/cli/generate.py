@@ -101,7 +101,7 @@ def generate_capacity(
     [bold]Example:[/]
     batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
     """
-    from batwatt.inputs.series_files import to_csv
+    from batwatt.inputs.signal import to_csv
     from batwatt.inputs.spec import parse_series
 
     series = parse_series("fraction" if machines is None else "machines", capacity).timeline(None, end, machines)
@@ -134,7 +134,7 @@ def generate_envelope(
     batwatt generate envelope "power:power_profiles/small.csv + constant:200"
       -o envelope.csv
     """
-    from batwatt.inputs.series_files import to_csv
+    from batwatt.inputs.signal import to_csv
     from batwatt.inputs.spec import parse_series
 
     text = " + ".join(envelope)

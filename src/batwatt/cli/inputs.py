@@ -174,7 +174,7 @@ def events(
     batwatt events events.txt --to batsim5 -o events5.txt
     """
     from batwatt.files import read_text
-    from batwatt.inputs.series_files import read_series
+    from batwatt.inputs.signal import read_series
     from batwatt.protocol.events import batsim4_events, batsim5_events, envelope_events, parse_events
 
     _check_batsim(to)

@@ -211,7 +211,7 @@ def gantt(
     batwatt gantt out/x -p platforms/small.xml -o out/x.svg
     """
     from batwatt.inputs.platform_files import platform_of
-    from batwatt.inputs.series_files import read_series
+    from batwatt.inputs.signal import read_series
     from batwatt.results.gantt import plot_gantt
 
     series = read_series(envelope) if envelope is not None else None

@@ -16,10 +16,9 @@ from pydantic import Field
 
 from batwatt.checks import checked_number, finite, number_in_file, parameters, shown
 from batwatt.errors import InputError, remark
-from batwatt.files import read_text
 from batwatt.inputs.character import EnergyBudget, Seconds, Stranded, Variation, vary
 from batwatt.inputs.series import common_date, read_on_clock
-from batwatt.inputs.series_files import TIME, read_capacity, read_series, without_comments
+from batwatt.inputs.signal import read_capacity, read_series
 from batwatt.inputs.source import (
     FILE_KEYS,
     NOUN,
@@ -32,6 +31,7 @@ from batwatt.inputs.source import (
     names_kind,
     words_of,
 )
+from batwatt.inputs.table import is_in_seconds
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
 from batwatt.model.signal import POWER_W, UNIT_OF, UNSTATED, Clock
 from batwatt.model.timeline import FRACTION, LARGEST, MACHINES, Timeline, combined
@@ -273,12 +273,8 @@ class SeriesSpec:
     @property
     def is_in_seconds(self) -> bool:
         """True for a file of `time_s` and the quantity, or without a header, as riskaware's. Raises InputError."""
-        column = {"power": POWER_W, MACHINES: MACHINES, "any": ""}.get(self.quantity)
-        if self.path is None or column is None:
-            return False
-        lines = without_comments(read_text(self.path)).splitlines()
-        header = next((line.strip() for line in lines if line.strip()), "")
-        return {TIME, column} <= {name.strip() for name in header.split(",")} or header[:1] in "+-.0123456789"
+        column = {"power": POWER_W, MACHINES: MACHINES}.get(self.quantity)
+        return self.path is not None and column is not None and is_in_seconds(self.path, column)
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from batwatt.checks import number_named
 from batwatt.errors import InputError
-from batwatt.inputs.series_files import TIME
 from batwatt.inputs.source import Dates, SignalFile
+from batwatt.inputs.table import STATED_ZONE, TIME, Table, numbers_in, says_end, words_of
 from batwatt.model.signal import parse_date_s
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 
-_NAMES = (
-    TIME, "datetime (utc)", "datetime", "time", "timestamp", "date", "mtu", "utc_timestamp", "point_time", "oootime",
-    "measured_on", "from", "valid_from", "start", "start_time", "start date", "datum von", "unix_seconds", "unixtime",
-    "time stamp", "date/time", "datum", "zeit",
-)  # fmt: skip
-_BEGIN = re.compile(r"(?<![a-z])(?:start|starting|begin|beginning|beginn|anfang|from|von)(?![a-z])|intervalstart")
-_END = re.compile(r"(?<![a-z])(?:end|ends|ending|ende|until|bis|he)(?![a-z])|(?:^|valid[ _])to$|hourending|intervalend")
-"""Words in the name of a column of begins, and of ends, of intervals."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ENDS = "times {!r} taken as ends of rows"
 _HOUR = re.compile(r"(?<![a-z])(?:hour|hr|he|stunde)(?![a-z])|hourending")
+_HOURS = re.compile(r"(?:[01]?\d|2[0-4])[X*]?$")
+"""Hours from 0 to 24; the second of an hour that comes twice may be `02X` or `02*`."""
 _UNITS = ((1e17, 1e9, "ns"), (1e14, 1e6, "us"), (LATEST_S, 1e3, "ms"))
 """Least number of a time since 1970 in a unit, its number in a s, and its name."""
 _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
                  "eet/eest": "Europe/Athens"}  # fmt: skip
 """Time zones in the name of a column of times, or in its cells, as in `MTU (CET/CEST)`."""
-_STATED = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
 _OTHER_ZONE = re.compile(
     r"[\[(]\s*((?:UTC|GMT)\s*[+-]\s*\d[\d:]*|CES?T|MES?Z|WES?T|EES?T|BST|[ECMP][DS]T|local(?: time)?)\s*[\])]",
     re.IGNORECASE,
@@ -46,7 +43,7 @@ _MARK = r"(?<!\s)\s*\(([A-Z]{3,4}(?:/[A-Z]{3,4})?)\)$"
 _OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
 _DIGITS = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:(?:[01]\d|2[0-4])(?:[0-5]\d){0,2})?"
 """Dates such as 20240701 or 202407011300, which are no times since 1970."""
-_MIDNIGHT = r"(?<=[ T])24:00(?=(?::00(?:\.0+)?)?(?:Z|[+-]|$))"
+_MIDNIGHT = re.compile(r"(?<=[ T])24:00(?=(?::00(?:\.0+)?)?(?:Z|[+-]|$))")
 """The end of a day, which is the begin of the next one."""
 _YEAR = r"(?:1[89]|2[01])\d\d"
 """Accepted years of dates: others are typing errors, or beyond the ns of pandas."""
@@ -55,148 +52,108 @@ _PARTS = re.compile(
 )
 _SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
 _DAY = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
 
 
-def looks_like_date(text: str) -> bool:
-    """Return whether a cell begins like a date."""
-    return _DATE.match(text.strip()) is not None
-
-
-def time_column_of(frame: pd.DataFrame) -> str | None:
-    """Return the column of times by a usual name, also with a time zone as in `MTU (UTC)`, or None.
-
-    Else the first column of times that are begins, else ends, by a word of its name; one in UTC precedes others.
-    """
-    names = list(frame.columns)
-    by_name = {_STATED.sub("", name.lower()).strip(): name for name in reversed(names)}
-    by_name |= {name.lower(): name for name in reversed(names)}
-    usual = next((by_name[name] for name in _NAMES if name in by_name), None)
-    return usual or next(iter(_interval_columns(frame, _BEGIN) + _interval_columns(frame, _END)), None)
-
-
-def _interval_columns(frame: pd.DataFrame, words: re.Pattern[str]) -> list[str]:
-    """Return the columns of times with one of some words in their names, those in UTC first."""
-    firsts = zip(frame.columns, map(str, frame.iloc[0]), strict=True) if len(frame) else ()
-    names = [name for name, cell in firsts if words.search(_words(name)) and _is_time(cell.strip())]
-    return sorted(names, key=lambda name: re.search(r"utc|gmt", name.lower()) is None)
-
-
-def _is_time(cell: str) -> bool:
-    return looks_like_date(cell) or (cell.isdigit() and int(cell) >= SINCE_1970_S)
-
-
-def says_end(name: str) -> bool:
-    """Return whether the name of a column says that its times are ends of intervals."""
-    return bool(_END.search(_words(name)) and not _BEGIN.search(_words(name)))
-
-
-def _words(name: str) -> str:
-    """Return a name in lower case, with blanks within `PeriodEnd`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-
-
-def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Series[str], bool]:
-    """Return the dates of a column of times, and True if they are ends of intervals. Raises InputError.
-
-    A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
-    """
-    cells, end = frame[name].str.strip(), says_end(name)
-    are_days, are_clocks = (bool(cells.str.fullmatch(pattern).all()) for pattern in (_DAY, _CLOCK))
-    if are_days or are_clocks:
-        columns = [frame.iloc[:, at].str.strip() for at in range(frame.shape[1])]
-        # begins of days have begins of times of day
-        columns.sort(key=lambda column: says_end(str(column.name)) != end)
-        others = [column for column in columns if column.str.fullmatch(_CLOCK if are_days else _DAY).all()]
-        if are_days and not others:
-            hours = [column for column in columns if _HOUR.search(_words(str(column.name))) and _are_hours(column)]
-            others = [_clocks(column, end, file) for column in hours[:1]]
-        if others:
-            day, clock = (cells, others[0]) if are_days else (others[0], cells)
-            end = end or says_end(str(clock.name))
-            cells = (day + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
-    return cells, file.stamp == "end" if file.stamp else end or bool(cells.str.contains(_MIDNIGHT).any())
-
-
-def _clocks(hours: pd.Series[str], end: bool, file: SignalFile) -> pd.Series[str]:
-    """Return a column of hours as times of day. Raises InputError if they may be begins or ends."""
-    numbers = hours.str.rstrip("X*").astype(int)
-    if not (end or says_end(str(hours.name)) or file.stamp or numbers.isin((0, 24)).any()):
-        problem = f"{hours.name} {hours.iloc[0]} is {numbers.iloc[0]}:00, or the hour that ends then"
-        raise InputError(file.path, problem, "say stamp=begin or stamp=end")
-    return numbers.astype(str) + ":00"
-
-
-def _are_hours(cells: pd.Series[str]) -> bool:
-    """Return whether cells are hours from 0 to 24; the second of an hour that comes twice may be `02X` or `02*`."""
-    return bool(cells.str.fullmatch(r"(?:[01]?\d|2[0-4])[X*]?").all())
-
-
-def times_of(
-    cells: pd.Series[str], end: bool, file: SignalFile
-) -> tuple[npt.NDArray[np.float64], bool, bool, list[str]]:
+def times_of(table: Table, name: str, file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, bool, list[str]]:
     """Return times in s, since 1970 if they are dates (True), True if they are ends of intervals, and remarks.
 
     They are NaN for hours skipped by clocks. Dates without an offset are in the zone in the column's name, else in
     `file.tz`, else in the zone in the cells. Raises InputError with the row.
     """
-    texts = cells.str.strip()
-    # the time of a range is its begin
-    end = end and not _RANGE.search(texts.iloc[0])
-    notes = [f"times {texts.name!r} taken as ends of rows"] if end else []
-    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
+    cells, end = table.column(name), says_end(name)
+    numbers = numbers_in(cells)
     if np.isfinite(numbers).all():
-        return *_seconds(numbers, texts, file, notes), end, notes
-    labels = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
-    stamps, offset, marks = _labels(labels, texts, file)
+        end = file.stamp == "end" if file.stamp else end
+        notes = [_ENDS.format(name)] * end
+        return *_seconds(numbers, table, name, notes), end, notes
+    # seconds need no pandas
+    import pandas as pd
+
+    cells, end = _whole_dates(table, name, file)
+    # the time of a range is its begin
+    ranges = _RANGE.search(cells[0]) is not None
+    end = end and not ranges
+    notes = [_ENDS.format(name)] * end
+    texts = pd.Series(cells, name=name)
+    stamps, offset, marks = _labels(texts.str.split(_RANGE, n=1).str[0] if ranges else texts, texts, table, file)
     if not offset:
         zone = _parse_zone(texts, file)
         stamps, end = _localized(stamps, marks, zone, end, notes)
-        _refuse_other_zones(stamps, marks, zone, texts, file)
+        _refuse_other_zones(stamps, marks, zone, texts, table)
     passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(passed, dtype=np.float64), True, end, notes
 
 
+def _whole_dates(table: Table, name: str, file: SignalFile) -> tuple[list[str], bool]:
+    """Return the dates of a column of times, and True if they are ends of intervals. Raises InputError.
+
+    A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
+    """
+    cells, end = table.column(name), says_end(name)
+    are_days, are_clocks = (all(map(form.fullmatch, cells)) for form in (_DAY, _CLOCK))
+    if are_days or are_clocks:
+        # begins of days have begins of times of day
+        columns = sorted(zip(table.names, table.columns, strict=True), key=lambda column: says_end(column[0]) != end)
+        form = _CLOCK if are_days else _DAY
+        others = [(other, texts) for other, texts in columns if all(map(form.fullmatch, texts))]
+        if are_days and not others:
+            hourly = [column for column in columns if _HOUR.search(words_of(column[0]))]
+            hourly = [column for column in hourly if all(map(_HOURS.match, column[1]))]
+            others = [(other, _clocks(other, texts, end, file)) for other, texts in hourly[:1]]
+        if others:
+            other, texts = others[0]
+            days, clocks = (cells, texts) if are_days else (texts, cells)
+            end = end or says_end(other if are_days else name)
+            cells = [f"{day} {'0' * (clock[1] == ':')}{clock}" for day, clock in zip(days, clocks, strict=True)]
+    return cells, file.stamp == "end" if file.stamp else end or any(map(_MIDNIGHT.search, cells))
+
+
+def _clocks(name: str, hours: list[str], end: bool, file: SignalFile) -> list[str]:
+    """Return a column of hours as times of day. Raises InputError if they may be begins or ends."""
+    numbers = [int(hour.rstrip("X*")) for hour in hours]
+    if not (end or says_end(name) or file.stamp or {0, 24} & {*numbers}):
+        problem = f"{name} {hours[0]} is {numbers[0]}:00, or the hour that ends then"
+        raise InputError(file.path, problem, "say stamp=begin or stamp=end")
+    return [f"{number}:00" for number in numbers]
+
+
 def _seconds(
-    numbers: npt.NDArray[np.float64], texts: pd.Series[str], file: SignalFile, notes: list[str]
+    numbers: npt.NDArray[np.float64], table: Table, name: str, notes: list[str]
 ) -> tuple[npt.NDArray[np.float64], bool]:
     """Return times in s of numbers of s, or of s, ms, us or ns since 1970 (True), by their size. Raises InputError."""
-    first, last, name = float(numbers.min()), float(numbers.max()), str(texts.name).lower()
+    first, last = float(numbers.min()), float(numbers.max())
     per_s, unit = next(((per_s, unit) for least, per_s, unit in _UNITS if first >= least), (1.0, "s"))
-    calendar = name != TIME and (texts.str.fullmatch(_DIGITS).all() or ("dat" in name and first < SINCE_1970_S))
-    if calendar or (first >= SINCE_1970_S and not last < LATEST_S * per_s):
-        problem = (
-            f"its times {texts.name} go from {first:.15g} to {last:.15g}, which are neither s of a run nor since 1970"
-        )
-        raise InputError(file.path, problem, "write dates as 2024-07-01T13:00Z")
+    calendar = "dat" in name.lower() and first < SINCE_1970_S
+    calendar |= all(re.fullmatch(_DIGITS, cell) for cell in table.column(name))
+    if (calendar and name.lower() != TIME) or (first >= SINCE_1970_S and not last < LATEST_S * per_s):
+        problem = f"its times {name} go from {first:.15g} to {last:.15g}, which are neither s of a run nor since 1970"
+        raise InputError(table.path, problem, "write dates as 2024-07-01T13:00Z")
     if unit != "s":
-        notes.append(f"times {texts.name!r} taken as {unit} since 1970, by their size")
+        notes.append(f"times {name!r} taken as {unit} since 1970, by their size")
     return numbers / per_s, first >= SINCE_1970_S
 
 
-def ends_of(frame: pd.DataFrame, time_column: str) -> list[str]:
-    """Return the columns with ends of the intervals whose begins are in another column."""
-    return [name for name in _interval_columns(frame, _END) if name != time_column]
-
-
-def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float64] | None:
+def lengths_of(table: Table, name: str, file: SignalFile) -> npt.NDArray[np.float64] | None:
     """Return the duration in s of each row by labels that are ranges; None for other labels. Raises InputError.
 
     The end may be a time of day only, as in `01.10.2025 00:00 - 00:15`.
     """
-    texts = cells.str.strip()
-    ranges = texts.str.split(_RANGE, n=1, expand=True)
-    if ranges.shape[1] < 2 or ranges[1].isna().any():
+    cells = table.column(name)
+    if not all(map(_RANGE.search, cells)):
         return None
+    import pandas as pd
+
+    texts = pd.Series(cells, name=name)
+    ranges = texts.str.split(_RANGE, n=1, expand=True)
     begins, ends = ranges[0], ranges[1]
-    stamps, offset, marks = _labels(begins, texts, file)
+    stamps, offset, marks = _labels(begins, texts, table, file)
     if ends.str.fullmatch(_CLOCK).all():
         parts = ends.str.extract(f"^{_CLOCK.pattern}$").fillna("0").astype(int)
         since = (stamps - stamps.dt.normalize()) / pd.Timedelta(seconds=1)
         lengths = (parts[0] * 3600 + parts[1] * 60 + parts[2] - since) % DAY_S
         lengths = lengths.where(lengths > 0.0, DAY_S)
     else:
-        until, _, end_marks = _labels(ends, texts, file)
+        until, _, end_marks = _labels(ends, texts, table, file)
         lengths = (until - stamps) / pd.Timedelta(seconds=1)
         # the clock goes back an hour from summer time to standard time
         for earlier, later, hours in ((marks, end_marks, 1.0), (end_marks, marks, -1.0)):
@@ -207,16 +164,16 @@ def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float6
         # an hour without summer time or one without a mark: the labels do not state their lengths
         lengths = lengths.where(lengths > 0.0, lengths[lengths > 0.0].median())
     if not (lengths > 0.0).all():
-        place = f"{file.path}: row {int(texts.index[wrong[0]]) + 1}"
-        raise InputError(place, f"{texts.name} {texts.iloc[wrong[0]][:60]!r} ends before it begins", "correct it")
+        problem = f"{name} {cells[wrong[0]][:60]!r} ends before it begins"
+        raise InputError(table.place(int(wrong[0])), problem, "correct it")
     return np.asarray(lengths, dtype=np.float64)
 
 
 def _labels(
-    labels: pd.Series[str], texts: pd.Series[str], file: SignalFile
+    labels: pd.Series[str], texts: pd.Series[str], table: Table, file: SignalFile
 ) -> tuple[pd.Series[pd.Timestamp], bool, pd.Series[str]]:
     """Return the dates of labels, True if they have an offset from UTC, and marks such as CEST. Raises InputError."""
-    marks = pd.Series(None, index=texts.index, dtype=object)
+    marks = texts.mask(texts.notna())
     if labels.str.endswith(")").any():
         marks = labels.str.extract(_MARK, expand=False)
         # CET/CEST is ambiguous
@@ -228,15 +185,15 @@ def _labels(
     labels = labels.str.replace(_MIDNIGHT, "00:00", regex=True)
     offset = False
     if _SLASHED.match(labels.iloc[0]):
-        stamps = _stamps_of_parts(labels, texts, file)
+        stamps = _stamps_of_parts(labels, texts, table, file)
     else:
-        stamps, offset = _stamps(labels, texts, file)
-    return stamps + pd.to_timedelta(days, unit="D"), offset, marks
+        stamps, offset = _stamps(labels, texts, table)
+    return stamps + days.to_numpy() * np.timedelta64(24, "h"), offset, marks
 
 
 def _parse_zone(texts: pd.Series[str], file: SignalFile) -> str:
     """Return the time zone of dates without an offset. Raises InputError."""
-    stated = _STATED.search(str(texts.name))
+    stated = STATED_ZONE.search(str(texts.name))
     if stated is not None and stated[1].lower() in _HEADER_ZONES:
         return _HEADER_ZONES[stated[1].lower()]
     if file.tz != "UTC":
@@ -251,20 +208,20 @@ def _parse_zone(texts: pd.Series[str], file: SignalFile) -> str:
 
 
 def _refuse_other_zones(
-    stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, texts: pd.Series[str], file: SignalFile
+    stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, texts: pd.Series[str], table: Table
 ) -> None:
     """Raise InputError for the first row with a mark, as in `00:00 (CEST)`, that `zone` does not have at that time.
 
     The mark at the end of a range may be that of the other half of the year.
     """
     stated = marks.fillna(texts.str.extract(_MARK, expand=False))
-    kinds = pd.DataFrame({"name": stated, "has": stamps.dt.strftime("%Z"), "own": marks.notna()})
+    kinds = stated.to_frame("name").assign(has=stamps.dt.strftime("%Z"), own=marks.notna())
     for row, name, has, own in kinds.dropna().drop_duplicates().itertuples():
         names = {*name.split("/")}
         if has not in names.union(*(family for family in _FAMILIES[: 1 if own else None] if family & names)):
             problem = f"{texts.name} {texts[row][:60]!r} is in {name}, but {zone} has {has} then"
             hint = "say its zone as in tz=Europe/Brussels, or write dates as 2024-07-01T13:00Z"
-            raise InputError(f"{file.path}: row {row + 1}", problem, hint)
+            raise InputError(table.place(int(row)), problem, hint)
 
 
 def _localized(
@@ -289,7 +246,7 @@ def _localized(
     dates = localized(stamps)
     if end and faults(dates):
         steps = stamps.sort_values().diff()
-        begins = localized(stamps - steps[steps > pd.Timedelta(0)].mode().min())
+        begins = localized(stamps - steps[steps > np.timedelta64(0)].mode().min())
         if faults(begins) < faults(dates) + int(dates.isna().any()):
             dates, end = begins, False
     skipped = int(dates.isna().sum())
@@ -298,27 +255,33 @@ def _localized(
     return dates, end
 
 
-def _stamps(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> tuple[pd.Series[pd.Timestamp], bool]:
+def _stamps(begins: pd.Series[str], texts: pd.Series[str], table: Table) -> tuple[pd.Series[pd.Timestamp], bool]:
     """Return the dates, and True if they have an offset from UTC. Raises InputError with the row."""
+    import pandas as pd
+
     offsets = begins.str.contains(_OFFSET, regex=True, case=False)
     if offsets.any() and not offsets.all():
-        row = int(begins.index[int(np.flatnonzero(~offsets)[0])]) + 1
-        raise InputError(f"{file.path}: row {row}", "has no offset from UTC while others have one", "write it alike")
+        place = table.place(int(np.flatnonzero(~offsets)[0]))
+        raise InputError(place, "has no offset from UTC while others have one", "write it alike")
     has_offset = bool(offsets.any())
     # pandas would take `now` as well
     like = begins.str.match(_YEAR)
     try:
         stamps = pd.to_datetime(begins.where(like), format="ISO8601", utc=has_offset, errors="coerce")
     except ValueError as error:
-        raise InputError(file.path, f"{texts.name}: {error}", "write all dates alike") from None
-    _refuse(stamps.isna() | ~like, texts, file)
+        raise InputError(table.path, f"{texts.name}: {error}", "write all dates alike") from None
+    _refuse(stamps.isna() | ~like, texts, table)
     return stamps, has_offset
 
 
-def _stamps_of_parts(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> pd.Series[pd.Timestamp]:
+def _stamps_of_parts(
+    begins: pd.Series[str], texts: pd.Series[str], table: Table, file: SignalFile
+) -> pd.Series[pd.Timestamp]:
     """Return the dates of texts such as `20.03.2022 00:00` or `1/2/2022 0:15`. Raises InputError with the row."""
+    import pandas as pd
+
     parts = begins.str.extract(f"^{_PARTS.pattern}$")
-    _refuse(parts[0].isna(), texts, file)
+    _refuse(parts[0].isna(), texts, table)
     half = parts[6]
     filled = parts[range(6)].fillna("0").astype(int)
     # 12:30 AM is half past midnight
@@ -328,12 +291,12 @@ def _stamps_of_parts(begins: pd.Series[str], texts: pd.Series[str], file: Signal
         "day-first": pd.to_datetime(clock.assign(month=filled[1], day=filled[0]), errors="coerce"),
         "month-first": pd.to_datetime(clock.assign(month=filled[0], day=filled[1]), errors="coerce"),
     }
-    order = file.dates or _order(either, texts, file)
-    _refuse(either[order].isna(), texts, file)
+    order = file.dates or _order(either, texts, table)
+    _refuse(either[order].isna(), texts, table)
     return either[order]
 
 
-def _order(either: dict[Dates, pd.Series[pd.Timestamp]], texts: pd.Series[str], file: SignalFile) -> Dates:
+def _order(either: dict[Dates, pd.Series[pd.Timestamp]], texts: pd.Series[str], table: Table) -> Dates:
     """Return the order of day and month that makes dates of all texts. Raises InputError if both do, and differ."""
     if "." in texts.iloc[0] or str(texts.name).lower().startswith("mtu"):
         return "day-first"
@@ -342,16 +305,15 @@ def _order(either: dict[Dates, pd.Series[pd.Timestamp]], texts: pd.Series[str], 
         return "month-first" if day.isna().sum() > month.isna().sum() else "day-first"
     row = int(np.flatnonzero(day != month)[0])
     problem = f"{texts.iloc[row][:40]!r} is {day.iloc[row]:%-d %B} or {month.iloc[row]:%-d %B}"
-    raise InputError(f"{file.path}: row {row + 1}", problem, "say dates=day-first or dates=month-first")
+    raise InputError(table.place(row), problem, "say dates=day-first or dates=month-first")
 
 
-def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], file: SignalFile) -> None:
+def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], table: Table) -> None:
     """Raise InputError for the first row that is not a date, if any."""
     rows = np.flatnonzero(wrong)
     if len(rows):
-        place = f"{file.path}: row {int(texts.index[rows[0]]) + 1}"
         hint = "write 2024-07-01 13:00 or 2024-07-01T13:00Z"
-        raise InputError(place, f"{texts.name} {texts.iloc[rows[0]][:40]!r} is not a date", hint)
+        raise InputError(table.place(int(rows[0])), f"{texts.name} {texts.iloc[rows[0]][:40]!r} is not a date", hint)
 
 
 def moment(text: str, dated: bool, file: SignalFile) -> float:

@@ -1,58 +1,361 @@
-"""Tables of signals as texts: CSV of any dialect, and JSON of APIs (Electricity Maps, WattTime, PVGIS and others)."""
+"""Tables of texts: CSV of any dialect, the text of the riskaware paper, and JSON of APIs, packed by gzip or not."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import numpy as np
+import numpy.typing as npt
 
-from batwatt.checks import load_json, row_too_long
-from batwatt.errors import InputError
+from batwatt.checks import load_json
+from batwatt.errors import InputError, UnknownNameError
 from batwatt.files import read_text
-from batwatt.inputs.jobs import csv_rows
-from batwatt.inputs.series_files import MORE_FIELDS, without_comments
-from batwatt.inputs.stamps import looks_like_date, time_column_of
+from batwatt.model.timeline import MACHINES
+from batwatt.units import SINCE_1970_S
 
+TIME = "time_s"
+"""Name of the column with times in s of the run."""
+_NAMES = (
+    TIME, "datetime (utc)", "datetime", "time", "timestamp", "date", "mtu", "utc_timestamp", "point_time", "oootime",
+    "measured_on", "from", "valid_from", "start", "start_time", "start date", "datum von", "unix_seconds", "unixtime",
+    "time stamp", "date/time", "datum", "zeit",
+)  # fmt: skip
+_BEGIN = re.compile(r"(?<![a-z])(?:start|starting|begin|beginning|beginn|anfang|from|von)(?![a-z])|intervalstart")
+_END = re.compile(r"(?<![a-z])(?:end|ends|ending|ende|until|bis|he)(?![a-z])|(?:^|valid[ _])to$|hourending|intervalend")
+"""Words in the name of a column of begins, and of ends, of intervals."""
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
+STATED_ZONE = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
+MAX_COLUMNS = 1000
+"""Greatest number of columns: a table with more has its times in columns, or is not a table."""
+_HEADER = f"the first line must name the columns, as in '{TIME},power_w'"
+_MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
+_TEXT = f"begin with the number of machines at 0 s, then 'time count' lines; or write CSV with '{TIME},{MACHINES}'"
+_JSON = "write a list of objects, an object of lists of equal length, or a list of pairs; or CSV (DataFrame.to_csv)"
 _DEEPEST = 6
+_PVGIS = re.compile(r"^(?:time|time\(UTC\)),.*\n(?:\d{8}:\d{4},.*\n?)+", re.MULTILINE)
+"""The table of an hourly export of PVGIS, between a block on the site and one on the columns."""
+_PVGIS_UNIT = re.compile(r"^(\S+): .*\(([^()\n]+)\)[ \t\r]*$", re.MULTILINE)
+_BLANK_GROUPS = re.compile("(?<=\\d)[\u00a0\u202f' ](?=\\d{3}(?!\\d))")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DECIMAL = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][+-]?\d+)?")
 
 
-def json_table(text: str, path: Path) -> pd.DataFrame:
-    """Return the only table with times in a JSON text, or without usual names of times the only one: a list of objects.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of texts, without blanks around them, in the order of a file.
+
+    `names` are those of the file, and may be equal. `numbers` has the number of each row in the file, of its line or,
+    in JSON, of its object. `lengths` has the number of cells of each row with fewer than there are columns. `unit` is
+    the unit of the whole table, `units` those of columns, as far as the file states them apart from the names.
+    """
+
+    path: Path
+    names: list[str]
+    columns: list[list[str]]
+    numbers: Sequence[int]
+    row: str = "line"
+    lengths: Mapping[int, int] = field(default_factory=dict)
+    unit: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def first(self) -> list[str]:
+        """The cells of the first row."""
+        return [cells[0] for cells in self.columns if cells]
+
+    @property
+    def ends(self) -> list[str]:
+        """The columns of ends of intervals, those in UTC first."""
+        return _named_by(_END, self.names, self.first)
+
+    def place(self, row: int) -> str:
+        """Return the file and the line of a row, as errors name them."""
+        return f"{self.path}: {self.row} {self.numbers[row]}"
+
+    def named(self, name: str, hint: str = "The first line names the columns.") -> str:
+        """Return the name of a column, without regard to numbers of blanks and to the objects of JSON around it.
+
+        Raises InputError for none or several.
+        """
+        if name not in self.names:
+            plain = " ".join(name.split())
+            inner = [one for one in self.names if one.endswith(f".{name}") or " ".join(one.split()) == plain]
+            if len(inner) != 1:
+                raise UnknownNameError(self.path, "column", name, self.names, hint)
+            name = inner[0]
+        count = self.names.count(name)
+        if count > 1:
+            raise InputError(self.path, f"{count} columns are called {name!r}", "rename all but one in the first line")
+        return name
+
+    def column(self, name: str) -> list[str]:
+        """Return the cells of a column. Raises InputError for a row that ends before it."""
+        index = self.names.index(name)
+        for row, length in self.lengths.items():
+            if length <= index:
+                raise InputError(self.place(row), f"no value in column {name!r}", "complete the row")
+        return self.columns[index]
+
+    def only(self, name: str, text: str) -> Table:
+        """Return the rows with a text in a column."""
+        rows = [row for row, cell in enumerate(self.column(name)) if cell == text]
+        columns = [[cells[row] for row in rows] for cells in self.columns]
+        lengths = {new: self.lengths[row] for new, row in enumerate(rows) if row in self.lengths}
+        return replace(self, columns=columns, numbers=[self.numbers[row] for row in rows], lengths=lengths)
+
+
+def numbers_in(cells: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return the numbers of cells, NaN for a text that is none; `1_000` is none."""
+    return np.array([_number(cell) for cell in cells], dtype=np.float64)
+
+
+def _number(cell: str) -> float:
+    try:
+        return math.nan if "_" in cell else float(cell)
+    except ValueError:
+        return math.nan
+
+
+def read_table(path: Path) -> Table:
+    """Read all cells as texts, with the header unchanged; a column without a name is called `column N`.
+
+    Columns of CSV are separated by commas, semicolons, tabs or blanks; numbers may have decimal commas or separators of
+    thousands, which become decimal points. The riskaware text is a table of `time_s` and `machines`. JSON is a list of
+    objects, an object of lists of equal length, or a list of pairs. First lines that begin with `#` are skipped. Raises
+    InputError with the line.
+    """
+    text = _without_comments(read_text(path))
+    first = text.lstrip()[:1]
+    if first == "<":
+        kind = "XML" if re.match(r"\s*<(?:!doctype )?html", text, re.IGNORECASE) is None else "a page of HTML"
+        raise InputError(path, f"is {kind}", "take the CSV export of the same series, or JSON")
+    if first in ("{", "["):
+        return _json_table(text, path)
+    # a line of Excel; numbers of lines stay
+    text = re.sub(r"\A\s*sep=.\r?\n", lambda match: "\n" * match[0].count("\n"), text)
+    plain = text.replace("\r\n", "\n") if "\n2" in text and ":" in text else ""
+    pvgis = _PVGIS.search(plain)
+    if pvgis is None:
+        return _csv_table(text, path)
+    table = _csv_table("\n" * plain.count("\n", 0, pvgis.start()) + pvgis[0], path)
+    return replace(table, units=dict(_PVGIS_UNIT.findall(plain[pvgis.end() :])))
+
+
+def is_in_seconds(path: Path, column: str) -> bool:
+    """Return whether a file has a header with `time_s` and a column, or none, as riskaware's. Raises InputError."""
+    lines = _without_comments(read_text(path)).splitlines()
+    header = next((line.strip() for line in lines if line.strip()), "")
+    return {TIME, column} <= {name.strip() for name in header.split(",")} or header[:1] in "+-.0123456789"
+
+
+def _without_comments(text: str) -> str:
+    """Return a text with empty lines for its first lines that begin with `#`; the last one may be the header.
+
+    It is if the next line begins with a number and has as many commas.
+    """
+    below = re.sub(r"\A(?:[ \t]*(?:#.*)?\r?\n)+", "", text)
+    lines = text[: len(text) - len(below)].splitlines()
+    first = below.partition("\n")[0]
+    if lines and first[:1].isdigit() and first.count(",") == lines[-1].count(",") > 0:
+        below = f"{lines.pop().lstrip('# ')}\n{below}"
+    return "\n" * len(lines) + below
+
+
+def looks_like_date(text: str) -> bool:
+    """Return whether a cell begins like a date."""
+    return _DATE.match(text.strip()) is not None
+
+
+def time_column_of(names: Sequence[str], cells: Sequence[str]) -> str | None:
+    """Return the column of times by a usual name, also with a time zone as in `MTU (UTC)`, or None.
+
+    Else the first column of times that are begins, else ends, by a word of its name and its cell in the first row; one
+    in UTC precedes others.
+    """
+    by_name = {STATED_ZONE.sub("", name.lower()).strip(): name for name in reversed(names)}
+    by_name |= {name.lower(): name for name in reversed(names)}
+    usual = next((by_name[name] for name in _NAMES if name in by_name), None)
+    return usual or next(iter([name for words in (_BEGIN, _END) for name in _named_by(words, names, cells)]), None)
+
+
+def _named_by(words: re.Pattern[str], names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    firsts = {name: cell for name, cell in zip(names, cells, strict=False) if words.search(words_of(name))}
+    timely = [name for name, cell in firsts.items() if looks_like_date(cell) or _number(cell) >= SINCE_1970_S]
+    return sorted(timely, key=lambda name: re.search(r"utc|gmt", name.lower()) is None)
+
+
+def says_end(name: str) -> bool:
+    """Return whether the name of a column says that its times are ends of intervals."""
+    return bool(_END.search(words_of(name)) and not _BEGIN.search(words_of(name)))
+
+
+def words_of(name: str) -> str:
+    """Return a name in lower case, with blanks within `PeriodEnd`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+# CSV ------------------------------------------------------------------------------------------------------------------
+
+
+def _csv_table(text: str, path: Path) -> Table:
+    """Return the table of a CSV text, or of the text of the riskaware paper, which begins with a number."""
+    filled = (line for line in io.StringIO(text, newline="") if line.strip())
+    header, below = next(filled, "").strip("\r\n"), next(filled, "")
+    if not header:
+        raise InputError(path, "is empty", _HEADER)
+    if len(header.split()) == 1 and math.isfinite(_number(header)):
+        return _machines_table(text, path)
+    separator = next((sign for sign in ";\t" if sign in header and sign in below), None)
+    separator = separator or next((sign for sign in ",;\t" if sign in header), " ")
+    names, rows, numbers, lengths = _csv_rows(text, separator, path)
+    if names and (looks_like_date(names[0]) or re.fullmatch(r"\s*[\d.,]+\s*", names[0])):
+        raise InputError(path, f"has no line of header, but {header[:40]!r}", _HEADER)
+    if not rows:
+        raise InputError(path, "has no rows below a header", _HEADER)
+    columns = [[cell.strip() for cell in column] for column in zip(*rows, strict=True)]
+    names = [name.strip() or f"column {number}" for number, name in enumerate(names, start=1)]
+    table = Table(path, names, columns, numbers, lengths=lengths)
+    first, second = columns[0][0], "".join(columns[0][1:2])
+    if looks_like_date(second) and first and not first[0].isdigit():
+        cells = ", ".join(column[0][:20] for column in columns[:6])
+        raise InputError(table.place(0), f"is a second line of header: {cells}", "name each column in one line")
+    for index, column in enumerate(columns):
+        if any("," in cell for cell in column):
+            columns[index] = _with_points(column, separator)
+    return table
+
+
+def _csv_rows(text: str, separator: str, path: Path) -> tuple[list[str], list[list[str]], list[int], dict[int, int]]:
+    """Return the header and the rows of cells of a CSV text without empty ones, their lines and lengths as in `Table`.
+
+    Raises InputError for a row with more cells than the header.
+    """
+    stream: Iterator[str] = io.StringIO(text, newline="")
+    if separator == " ":
+        stream = (line.replace("\t", " ").strip() for line in stream)
+    reader = csv.reader(stream, delimiter=separator, skipinitialspace=True, strict=True)
+    header: list[str] = []
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    lengths: dict[int, int] = {}
+    try:
+        for row in reader:
+            if not any(map(str.strip, row)):
+                continue
+            if not header:
+                header = row
+                if len(header) > MAX_COLUMNS:
+                    problem = f"has {len(header)} columns, more than {MAX_COLUMNS}"
+                    raise InputError(path, problem, "write the values below each other")
+                continue
+            if len(row) != len(header):
+                if any(map(str.strip, row[len(header) :])):
+                    problem = f"has {len(row)} fields where the header names {len(header)}"
+                    raise InputError(f"{path}: line {reader.line_num}", problem, _MORE_FIELDS)
+                if len(row) < len(header):
+                    lengths[len(rows)] = len(row)
+                row = (row + [""] * len(header))[: len(header)]
+            rows.append(row)
+            numbers.append(reader.line_num)
+    except csv.Error as error:
+        raise InputError(f"{path}: line {reader.line_num}", f"is not CSV ({error})", _HEADER) from None
+    return header, rows, numbers, lengths
+
+
+def _with_points(cells: list[str], separator: str) -> list[str]:
+    """Return cells with decimal points, without separators of thousands; unchanged if not numeric or ambiguous.
+
+    `12,345` is 12.345 if another cell of the column requires it, or if semicolons separate columns.
+    """
+    plain = [_BLANK_GROUPS.sub("", cell) for cell in cells]
+    commas = [cell for cell in plain if "," in cell]
+    thousands, decimals = ([bool(form.fullmatch(cell)) for cell in commas] for form in (_THOUSANDS, _DECIMAL))
+    # 0,125 has no separator of thousands
+    small = any(re.match(r"[+-]?0,", cell) for cell in commas)
+    pointed = any("." in cell for cell in plain if "," not in cell)
+    if all(thousands) and not small and (pointed or not all(decimals)):
+        return [cell.replace(",", "") for cell in plain]
+    if all(decimals) and not pointed and (small or not all(thousands) or separator == ";"):
+        return [cell.replace(".", "").replace(",", ".") for cell in plain]
+    return cells
+
+
+def _machines_table(text: str, path: Path) -> Table:
+    """Return the table of the riskaware text: the count at 0 s in the first line, then lines `time count`."""
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        words = line.split()
+        if words and rows and len(words) != 2:
+            raise InputError(f"{path}: line {number}", f"has {len(words)} fields, 'time count' has 2", _TEXT)
+        if words:
+            rows.append(words if rows else ["0", *words])
+            numbers.append(number)
+    return Table(path, [TIME, MACHINES], [list(column) for column in zip(*rows, strict=True)], numbers)
+
+
+# JSON -----------------------------------------------------------------------------------------------------------------
+
+
+def _json_table(text: str, path: Path) -> Table:
+    """Return the only table with times in a JSON text, or without usual names of times the only one. Raises InputError.
 
     Names within objects are joined by dots (`intensity.actual`). In the objects around the table, `unit` and `units`
-    (also of `meta`) are its units. Raises InputError.
+    (also of `meta`) are its units.
     """
-    content = load_json(text, path)
-    tables = [(place, frame) for place, frame in _tables(content, "", {}) if len(frame.columns) > 1]
-    tables = [(place, frame) for place, frame in tables if time_column_of(frame) is not None] or tables
+    tables = [one for one in _tables(load_json(text, path), "", {}, path) if len(one[2].names) > 1]
+    best = min((rank for rank, _, _ in tables), default=0)
+    tables = [one for one in tables if one[0] == best]
     if len(tables) == 1:
-        return tables[0][1]
+        return tables[0][2]
     if tables:
-        places = ", ".join(place for place, _ in tables[:12])
+        places = ", ".join(place for _, place, _ in tables[:12])
         raise InputError(path, f"has {len(tables)} tables: {places}", "leave one of them in the file")
-    hint = "write a list of objects with time and value, or CSV (pandas.DataFrame(...).to_csv)"
-    raise InputError(path, "has no list of objects", hint)
+    raise InputError(path, "has no table", _JSON)
 
 
-def _tables(value: Any, place: str, siblings: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (place, table) of each table in a value at `place`; `siblings` are the values of objects around it."""
+def _tables(
+    value: Any, place: str, siblings: Mapping[str, Any], path: Path, depth: int = 0
+) -> Iterator[tuple[int, str, Table]]:
+    """Yield (rank, place, table) of each table in a value at `place`; `siblings` are the values of objects around it.
+
+    The rank is 0 for a table with a usual name of times, then 1 for objects, 2 for lists, 3 for pairs.
+    """
     if depth > _DEEPEST:
         return
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        yield place or "the list", _frame([dict(_flat(row)) for row in value], place, siblings)
+        rows = [dict(_flat(row)) for row in value]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        yield _table(1, place, columns, siblings, path)
         for row in value:
             inner = {key: cells for key, cells in row.items() if isinstance(cells, list)}
-            yield from _tables(inner, place, {**siblings, **row}, depth)
+            yield from _tables(inner, place, {**siblings, **row}, path, depth)
+    elif isinstance(value, list) and len(value) > 1 and all(_is_scalars(row) and len(row) == 2 for row in value):
+        head = ["time", "value"]
+        if all(isinstance(cell, str) and math.isnan(_number(cell)) for cell in value[0]):
+            head, value = (value[0], value[1:]) if not looks_like_date(value[0][0]) else (head, value)
+        pairs = {name: [row[index] for row in value] for index, name in enumerate(head)}
+        yield _table(3, place, pairs, siblings, path)
     elif isinstance(value, dict):
         siblings = {**siblings, **value}
+        lists = {key: cells for key, cells in value.items() if _is_scalars(cells)}
+        if len(lists) > 1 and len({*map(len, lists.values())}) == 1:
+            yield _table(2, place, lists, siblings, path)
         for key, inner in value.items():
-            yield from _tables(inner, f"{place}.{key}" if place else key, siblings, depth + 1)
+            yield from _tables(inner, f"{place}.{key}" if place else key, siblings, path, depth + 1)
+
+
+def _is_scalars(value: Any) -> bool:
+    """Return whether a value is a list, not empty, of neither lists nor objects."""
+    return isinstance(value, list) and bool(value) and not any(isinstance(cell, list | dict) for cell in value)
 
 
 def _flat(row: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -63,130 +366,34 @@ def _flat(row: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[
             yield before + key, value
 
 
-def _frame(rows: list[dict[str, Any]], place: str, siblings: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of rows, with its units."""
-    frame = pd.DataFrame(rows, dtype=object)
-    for name in frame.columns:
-        frame[name] = [_text(cell) for cell in frame[name]]
+def _table(
+    rank: int, place: str, columns: Mapping[str, Sequence[Any]], siblings: Mapping[str, Any], path: Path
+) -> tuple[int, str, Table]:
+    """Return the rank, the place and the table of columns, with its units."""
     meta = siblings.get("meta")
     stated = [owner.get(key) for owner in (siblings, meta) if isinstance(owner, dict) for key in ("unit", "units")]
-    frame.attrs["unit"] = next((unit for unit in stated if isinstance(unit, str)), "")
     # PVGIS has meta.outputs.hourly.variables for its table outputs.hourly
     for key in (*place.split("."), "variables"):
         meta = meta.get(key) if isinstance(meta, dict) else None
-    frame.attrs["units"] = _units_in(meta)
-    return frame
+    # Open-Meteo has hourly_units for its table hourly
+    units = _units_in(siblings.get(f"{place.rpartition('.')[2]}_units")) | _units_in(meta)
+    cells = [[_text(cell) for cell in column] for column in columns.values()]
+    numbers = range(1, len(next(iter(cells), ())) + 1)
+    unit = next((unit for unit in stated if isinstance(unit, str)), "")
+    table = Table(path, list(columns), cells, numbers, row="row", unit=unit, units=units)
+    timely = rank < 3 and time_column_of(table.names, table.first) is not None
+    return 0 if timely else rank, place or "the file", table
 
 
 def _units_in(described: Any) -> dict[str, str]:
-    """Return the units by column, of an object such as `{"P": {"units": "W"}}`."""
+    """Return the units by column, of an object such as `{"P": {"units": "W"}}` or `{"P": "W"}`."""
     if not isinstance(described, dict):
         return {}
-    units = {name: one.get("units") for name, one in described.items() if isinstance(one, dict)}
+    units = {name: one.get("units") if isinstance(one, dict) else one for name, one in described.items()}
     return {name: unit for name, unit in units.items() if isinstance(unit, str)}
 
 
 def _text(cell: Any) -> str:
-    # pandas fills missing keys of objects with NaN
-    if cell is None or cell != cell:
+    if cell is None:
         return ""
-    return str(cell).lower() if isinstance(cell, bool) else str(cell)
-
-
-MOST_COLUMNS = 1000
-"""Greatest number of columns: a table with more has its times in columns, or is not a table."""
-_HINT = "the first line must name the columns"
-_PVGIS = re.compile(r"^(?:time|time\(UTC\)),.*\n(?:\d{8}:\d{4},.*\n?)+", re.MULTILINE)
-"""The table of an hourly export of PVGIS, between a block on the site and one on the columns."""
-_PVGIS_UNIT = re.compile(r"^(\S+): .*\(([^()\n]+)\)[ \t\r]*$", re.MULTILINE)
-_PVGIS_UNITS = {"P": "W", "H_sun": "degree", "T2m": "degree Celsius", "WS10m": "m/s", "Int": "a mark"}
-"""Units of the columns of PVGIS, whose description may be cut off."""
-_BLANK_GROUPS = re.compile("(?<=\\d)[\u00a0\u202f' ](?=\\d{3}(?!\\d))")
-_THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
-_DECIMAL = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][+-]?\d+)?"
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read all cells as texts, with the header unchanged.
-
-    `attrs` has the units that the file states: `units` by column, `unit` of the whole table. CSV columns may be
-    separated by commas, semicolons, tabs or blanks, and numbers may have decimal commas or separators of thousands. A
-    column without a name is called `column N`. Raises InputError.
-    """
-    text = without_comments(read_text(path))
-    first = text.lstrip()[:1]
-    if first == "<":
-        kind = "XML" if re.match(r"\s*<(?:!doctype )?html", text, re.IGNORECASE) is None else "a page of HTML"
-        raise InputError(path, f"is {kind}", "take the CSV export of the same series, or JSON")
-    if first in ("{", "["):
-        return json_table(text, path)
-    pvgis = _PVGIS.search(text.replace("\r\n", "\n"))
-    if pvgis is None:
-        return _csv_table(text, path)
-    frame = _csv_table(pvgis[0], path)
-    frame.attrs["units"] = _PVGIS_UNITS | dict(_PVGIS_UNIT.findall(pvgis.string[pvgis.end() :]))
-    return frame
-
-
-def _csv_table(text: str, path: Path) -> pd.DataFrame:
-    # a line of Excel
-    text = re.sub(r"\A\s*sep=(.)\r?\n", "", text)
-    header, below = ([line for line in text.splitlines() if line.strip()] + ["", ""])[:2]
-    separator = next((sign for sign in ";\t" if sign in header and sign in below), None)
-    separator = separator or next((sign for sign in ",;\t" if sign in header), r"\s+")
-    columns = (header.count(separator) if len(separator) == 1 else len(header.split())) + 1
-    if columns > MOST_COLUMNS:
-        raise InputError(path, f"has {columns} columns, more than {MOST_COLUMNS}", "write the values below each other")
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always", pd.errors.ParserWarning)
-            frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False)
-        if warned:
-            # pandas drops fields beyond the header
-            _no_more_fields(text, separator, path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        _no_more_fields(text, separator, path)
-        raise InputError(path, f"is not CSV ({str(error).strip()})", _HINT) from None
-    if frame.empty:
-        raise InputError(path, "has no rows below a header", _HINT)
-    # pandas renames columns of equal names
-    plain = csv.reader([header], delimiter=separator) if len(separator) == 1 else iter([header.split()])
-    names = next(csv_rows(plain, path, _HINT), [])
-    if len(names) != len(frame.columns):
-        names = list(frame.columns)
-    if names and (looks_like_date(names[0]) or re.fullmatch(r"\s*[\d.,]+\s*", names[0])):
-        raise InputError(path, f"has no line of header, but {header[:40]!r}", _HINT)
-    frame.columns = pd.Index([name.strip() or f"column {number}" for number, name in enumerate(names, start=1)])
-    firsts = [str(cell) for cell in frame.iloc[:2, 0]]
-    if len(firsts) == 2 and looks_like_date(firsts[1]) and firsts[0].strip() and not firsts[0].strip()[0].isdigit():
-        cells = ", ".join(str(cell)[:20] for cell in frame.iloc[0, :6])
-        raise InputError(f"{path}: line 2", f"is a second line of header: {cells}", "name each column in one line")
-    for place in range(frame.shape[1]):
-        if frame.iloc[:, place].str.contains(",", regex=False).any():
-            frame.isetitem(place, _with_points(frame.iloc[:, place], separator).to_numpy())
-    return frame
-
-
-def _with_points(cells: pd.Series[str], separator: str) -> pd.Series[str]:
-    """Return cells with decimal points, without separators of thousands; unchanged if not numeric or ambiguous.
-
-    `12,345` is 12.345 if another cell of the column requires it, or if semicolons separate columns.
-    """
-    plain = cells.str.strip().str.replace(_BLANK_GROUPS, "", regex=True)
-    commas = plain.str.contains(",", regex=False)
-    thousands, decimals = (plain[commas].str.fullmatch(pattern) for pattern in (_THOUSANDS, _DECIMAL))
-    # 0,125 has no separator of thousands
-    small = plain[commas].str.match(r"[+-]?0,").any()
-    pointed = plain[~commas].str.contains(".", regex=False).any()
-    if thousands.all() and not small and (pointed or not decimals.all()):
-        return plain.str.replace(",", "", regex=False)
-    if decimals.all() and not pointed and (small or not thousands.all() or separator == ";"):
-        return plain.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-    return cells
-
-
-def _no_more_fields(text: str, separator: str, path: Path) -> None:
-    """Raise InputError if a line has more fields than the header."""
-    excess = row_too_long(text, separator)
-    if excess is not None:
-        raise InputError(f"{path}: line {excess[0]}", excess[1], MORE_FIELDS)
+    return str(cell).lower() if isinstance(cell, bool) else str(cell).strip()

@@ -575,7 +575,7 @@ def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputEr
     """Return the error for the first line that is too long, else for the first cell that is not the required number."""
     import pandas as pd
 
-    long_row = row_too_long(read_text(path), spare=False)
+    long_row = row_too_long(read_text(path))
     if long_row is not None:
         return InputError(f"{path}: line {long_row[0]}", long_row[1], RERUN)
     if isinstance(error, pd.errors.ParserError | pd.errors.ParserWarning):

@@ -18,7 +18,7 @@ from batwatt.engine.core import Engine
 from batwatt.errors import DeadlockError, InputError, tell_before_work
 from batwatt.files import refuse_folder, whole_set, write_json, write_text
 from batwatt.inputs.load import RunInputs
-from batwatt.inputs.series_files import to_csv
+from batwatt.inputs.signal import to_csv
 from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.record import Record
 from batwatt.model.timeline import Timeline

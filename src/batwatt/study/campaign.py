@@ -16,7 +16,7 @@ from batwatt.inputs.batsim_files import read_events
 from batwatt.inputs.formats import read_reference
 from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.inputs.platform_files import platform_of
-from batwatt.inputs.series_files import read_series
+from batwatt.inputs.signal import read_series
 from batwatt.inputs.spec import SeriesSpec
 from batwatt.run.find_scheduler import SchedulerError
 from batwatt.run.metadata import version_of

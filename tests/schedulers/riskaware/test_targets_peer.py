@@ -13,7 +13,7 @@ import pytest
 from machine_talk import machine_job
 
 from batwatt.inputs.formats import read_reference, read_riskaware
-from batwatt.inputs.series_files import read_capacity
+from batwatt.inputs.signal import read_capacity
 from batwatt.model.work import Categories
 from batwatt.schedulers.riskaware.planners import Targets, TargetSettings
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
