@@ -373,7 +373,7 @@ def test_a_time_of_day_in_a_column_of_its_own(read):
     # two series below each other, or a row of each in turn
     rows = [f"2025-01-01 0{hour}:00,{place},{value}\n" for hour in range(4) for place, value in (("DE", 1), ("FR", 2))]
     for order in (rows, sorted(rows, key=lambda row: row[17:19])):
-        line = read.refused("time,region,price\n" + "".join(order))
+        line = read.refused("time,which,price\n" + "".join(order))
         assert line.startswith("8 rows have 4 times; keep the rows of one")
     newer = "".join(
         f"15.01.2024 {hour:02}:00;15.01.2024 {hour + 1:02}:00;{'-' if hour == 3 else '39,5'}\n" for hour in range(6)

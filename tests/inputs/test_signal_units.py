@@ -260,3 +260,43 @@ def test_three_letters_before_an_energy_are_no_currency(read, name):
 def test_prices_of_power_are_neither_power_nor_prices_of_energy(read, name):
     for quantity in ("power", "price"):
         assert f"column '{name}' is of a price of power, not of {quantity}" in read.refused(hours(name, 5, 7), quantity)
+
+
+def test_units_in_columns_of_other_names(read):
+    """A column of units for one column says nothing of others; MWh by any name is energy."""
+    rows = "2024-01-01T00:00Z,50,MWh\n2024-01-01T01:00Z,60,MWh\n"
+    for name in ("Quantity Measurement Unit Name", "value-units", "Infeed_unit"):
+        text = f"time,Infeed,{name}\n{rows}"
+        assert "column 'Infeed' is of energy, not of power" in read.refused(text, "power", column="Infeed", unit="MW")
+        assert "of energy" in read.refused(text.replace("MWh", "megawatthours"), "power", unit="MW", column="Infeed")
+    for unit in ("kW", "kilowatts"):
+        assert read(f"time,Infeed,Infeed_unit\n{rows.replace('MWh', unit)}", "power").values == (50e3, 60e3)
+    casper = "datetime,zone_carbon_intensity,zone_carbon_intensity_unit\n" + rows.replace("MWh", "gCO2eq/kWh")
+    assert (read(casper, "carbon").values, read(casper, "carbon").unit) == ((50.0, 60.0), "g/kWh")
+    assert "but in lb/MWh by unit=" in read.refused(casper, "carbon", unit="lb/MWh")
+
+
+@pytest.mark.parametrize("name", ["Location", "PriceArea", "region", "country", "respondent", "Balancing Authority"])
+def test_a_file_of_several_places_is_refused_until_one_is_chosen(read, name):
+    text = (
+        f"time,{name},carbon_intensity\n2024-01-01T00:00Z,DE,400\n2024-01-01T01:00Z,FR,50\n2024-01-01T02:00Z,DE,410\n"
+    )
+    assert f"has 2 zones in column '{name}': DE, FR; choose one with zone=" in read.refused(text, "carbon")
+    assert read(text, "carbon", zone="DE").values == (400.0, 410.0)
+    # a column with one place says nothing of the choice
+    both = text.replace("time,", "zone,time,").replace("2024", "all,2024")
+    assert "zones in column" in read.refused(both, "carbon") and read(both, "carbon", zone="FR").values == (50.0,)
+
+
+@pytest.mark.parametrize("name", ["hour", "timestep", "period", "column 1"])
+def test_numbers_of_rows_are_no_seconds(read, name):
+    line = read.refused(f"{name},load_kw\n1,5\n2,6\n3,7\n4,8\n", "power", time_column=name)
+    assert f"column '{name}' counts rows from 1 on, and states no length of a step; write dates, or times in s" in line
+    assert read("time_s,load_kw\n1,5\n2,6\n3,7\n", "power").times_s == (0.0, 2.0, 3.0)
+    assert read("t_sec,load_kw\n1,5\n2,6\n3,7\n", "power", time_column="t_sec").values == (5e3, 6e3, 7e3)
+
+
+def test_settlement_dates_of_aemo_are_ends(read):
+    rows = "".join(f"2024/07/01 {minute // 60:02d}:{minute % 60:02d}:00,{minute}\n" for minute in (30, 60, 90))
+    signal = read(f"SETTLEMENTDATE,load_mw\n{rows}", "power", time_column="SETTLEMENTDATE")
+    assert (signal.begin, signal.values, signal.end_s) == ("2024-07-01T00:00Z", (30e6, 60e6, 90e6), 5400.0)

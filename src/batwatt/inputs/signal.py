@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -39,13 +40,19 @@ _VALUES = (
     MACHINES, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "carbonintensity",
     "intensity.actual", "intensity.forecast", "price", POWER_W,
 )  # fmt: skip
-_ZONES = ("zone", "zone id", "zone_name", "area", "host_id")
+_ZONES = (
+    "zone", "zoneid", "zonename", "area", "areacode", "areaname", "mapcode", "hostid", "pricearea", "biddingzone",
+    "region", "location", "country", "countrycode", "respondent", "balancingauthority", "node", "site", "siteid", "station",
+)  # fmt: skip
+"""Names of columns of places, without blanks and dashes."""
 _SEQUENCES = ("sequence",)
 _RESOLUTIONS = ("resolution", "resolutioncode", "resolution code", "period")
 _DURATION = re.compile(r"PT(\d{1,4})([MHS])|P(1)(D)")
 _DURATION_S = {"S": 1.0, "M": 60.0, "H": HOUR_S, "D": DAY_S}
 _PLAIN_NAMES = ("value", "price", "power")
 """Names of columns to which the unit of a whole file applies."""
+_OF_UNITS = re.compile(r"(.*?)[ _-]?units?(?:[ _]name)?")
+"""Names of columns of units: `unit`, `value-units`, `Measurement Unit Name`."""
 _EMISSIONS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
 _IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.|intensity_(?:actual|forecast)$", re.IGNORECASE)
 """Columns of Electricity Maps and of the British API, which are in g/kWh without a stated unit."""
@@ -152,6 +159,8 @@ def _columns(file: SignalFile) -> tuple[_Floats, _Floats, _Floats | None, bool, 
     for row in np.flatnonzero(np.abs(times) > LARGEST)[:1].tolist():
         problem = f"{time_column} {times[row]:g} s is larger than {LARGEST:g}, the bound of times in s"
         raise InputError(table.place(row), problem, "correct it")
+    if not dated:
+        _refuse_counts(table, time_column, times)
     values = _numbers(table, column)
     if file.column is None:
         values = _with_forecasts(values, table, column, notes)
@@ -163,6 +172,13 @@ def _columns(file: SignalFile) -> tuple[_Floats, _Floats, _Floats | None, bool, 
         stated_s = _lengths_before(times, file.path) if stated_s is None else stated_s
         times = times - stated_s
     return times, values, stated_s, dated, name, unit, notes
+
+
+def _refuse_counts(table: Table, time_column: str, times: _Floats) -> None:
+    """Raise InputError for a column that counts rows, such as `hour` with 0, 1, 2: nothing states their length."""
+    if time_column != TIME and len(times) > 2 and (np.diff(times) == 1.0).all() and "sec" not in time_column.lower():
+        problem = f"column {time_column!r} counts rows from {times[0]:g} on, and states no length of a step"
+        raise InputError(table.path, problem, f"write dates, or times in s in a column {TIME!r}")
 
 
 def _with_forecasts(values: _Floats, table: Table, column: str, notes: list[str]) -> _Floats:
@@ -211,7 +227,12 @@ def _selected_rows(table: Table, file: SignalFile) -> Table:
     """Return the rows of the requested zone, sequence (of auctions) and resolution. Raises InputError."""
     choices = (("zone", _ZONES, file.zone), ("sequence", _SEQUENCES, file.sequence))
     for key, names, choice in (*choices, ("resolution", _RESOLUTIONS, file.resolution)):
-        name = next((name for name in table.names if name.lower() in names), None)
+        plain = {name: re.sub("[ _-]", "", name.lower().rpartition(".")[2]) for name in table.names}
+        candidates = [name for name in table.names if plain[name] in names or name.lower() in names]
+        # of columns of places, the one that has the choice, or several values
+        several = [name for name in candidates if len({*table.column(table.named(name))}) > 1]
+        chosen = [name for name in candidates if choice in table.column(name)]
+        name = next(iter([*chosen, *several, *candidates]), None)
         if name is None:
             if choice is not None:
                 raise InputError(file.path, f"no column of {key}s", f"leave out {key}=")
@@ -300,7 +321,7 @@ def _stated_unit(table: Table, column: str) -> str:
     The unit is in JSON outside of the table, in a column `unit`, or in a column `Currency` of exports of ENTSO-E.
     """
     names = [name.lower() for name in table.names]
-    texts = [table.unit] + [_only_text(table, names, name) for name in ("unit", "units")]
+    texts = [table.unit] + [_only_text(table, names, name) for name in _unit_columns(names, column.lower())]
     currency = _only_text(table, names, "currency")
     if currency and (names[0].startswith("mtu") or re.match("day-ahead price|.*currency/mwh", column.lower())):
         texts.append(f"{currency}/MWh")
@@ -308,6 +329,15 @@ def _stated_unit(table: Table, column: str) -> str:
     unit, kind = unit_in(text), kind_in(column)
     plain = column.lower() in _PLAIN_NAMES or not any(name in _PLAIN_NAMES for name in names)
     return text if unit is not None and kind in (unit.kind, None if plain else unit.kind) else ""
+
+
+def _unit_columns(names: Sequence[str], column: str) -> list[str]:
+    """Return the columns of units: those of the column itself (`carbon_unit` of `carbon`), then `unit` and the like."""
+    owners = {name: match[1] for name in names if (match := _OF_UNITS.fullmatch(name))}
+    others = [name for name in names if name not in owners]
+    own = [name for name, owner in owners.items() if owner and column.startswith(owner)]
+    of_others = [name for name, owner in owners.items() if owner and any(other.startswith(owner) for other in others)]
+    return own + [name for name in owners if name not in (*own, *of_others)]
 
 
 def _only_text(table: Table, names: list[str], name: str) -> str:

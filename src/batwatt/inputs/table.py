@@ -28,7 +28,11 @@ _NAMES = (
     "time stamp", "date/time", "datum", "zeit",
 )  # fmt: skip
 _BEGIN = re.compile(r"(?<![a-z])(?:start|starting|begin|beginning|beginn|anfang|from|von)(?![a-z])|intervalstart")
-_END = re.compile(r"(?<![a-z])(?:end|ends|ending|ende|until|bis|he)(?![a-z])|(?:^|valid[ _])to$|hourending|intervalend")
+_END = re.compile(
+    r"(?<![a-z])(?:end|ends|ending|ende|until|bis|he)(?![a-z])|(?:^|valid[ _])to$"
+    # of AEMO the end of its interval
+    r"|hourending|intervalend|^settlementdate$"
+)
 """Words in the name of a column of begins, and of ends, of intervals."""
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
 STATED_ZONE = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")

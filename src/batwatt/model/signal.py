@@ -113,7 +113,7 @@ _SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "euro": "EUR"}
 _HUNDREDTHS = {"ct": "EUR", "cent": "money", "p": "GBP", "pence": "GBP"} | dict.fromkeys(
     ("¢", "öre", "øre", "ore"), "money"
 )
-_WH = r"(?P<energy>[kmg]?)wh(?![a-z])"
+_WH = r"(?P<energy>[kmg]?|kilo|mega|giga)(?:wh|watt[\s-]?hours?)(?![a-z])"
 _PER = r"(?:\s*/\s*|[\s_]*per[\s_]*|_)"
 _CARBON = rf"(?<![a-z])(?P<mass>grams?|k?g|lbs?|tonnes?|t)[\s_]*(?:co2?[\s_-]*(?:eq|e)?)?{_PER}{_WH}"
 _CURRENCIES = (
