@@ -259,12 +259,12 @@ def model_error(
         return InputError(place, f"{key!r} is missing", f"add {described or 'it'}; {hint}")
     if kind == "value_error":
         return InputError(place, f"{key}: {context['error']}" if key else str(context["error"]), hint)
-    if kind == "literal_error":
+    if kind == "literal_error" and not described:
         got = value if isinstance(value, str) else type(value).__name__
         what = f"value of {key}" if key else "value"
         return UnknownNameError(place, what, got, re.findall("'([^']*)'", context["expected"]), sentence)
-    # NaN, infinities and true as a file has them
-    got = json.dumps(value) if isinstance(value, float | bool) else shown(value)
+    # NaN and infinities as a file has them
+    got = json.dumps(value) if isinstance(value, float) else shown(value)
     wanted = described or _CONSTRAINTS.get(kind, "").format(*context.values())
     problem = f"must be {wanted}" if wanted else f"{error['msg'][:1].lower()}{error['msg'][1:]}"
     return InputError(place, f"{key} {problem}, got {got}".lstrip(), hint)
