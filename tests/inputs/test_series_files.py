@@ -100,6 +100,18 @@ def test_two_formats_of_one_capacity(tmp_path, text):
     assert [series.at(t) for t in (0.0, 1199.9, 1200.0, 1e9)] == [24.0, 24.0, 22.0, 40.0]
 
 
+def test_one_set_of_rules_for_seconds(csv, caplog):
+    """Rows out of order, a second one for a time, an empty cell and power below 0 are those of files by date."""
+    series = read_series(csv("time_s;power_w\n60;1,5\n0;100\n60;7\n120;\n180;-2\n"))
+    assert (series.times_s, series.values) == ((0.0, 60.0, 120.0, 180.0), (100.0, 7.0, 7.0, 0.0))
+    [said] = [record.getMessage().partition(": ")[2] for record in caplog.records]
+    assert said == (
+        "1 values below 0 (to -2) taken as 0; rows sorted by time; 1 rows of a time that comes again left out; "
+        "1 values missing in 1 gap (longest: 120 s to 180 s): the value before holds"
+    )
+    assert read_series(csv('[{"time_s": 0, "power_w": 5}, {"time_s": 9, "power_w": 6}]')).values == (5.0, 6.0)
+
+
 def test_bounds_are_inclusive_and_optional(tmp_path):
     assert load(tmp_path, "0\n5 3\n", 3).values == (0.0, 3.0)
     assert load(tmp_path, "7\n5 99999", None).values == (7.0, 99999.0)

@@ -94,6 +94,41 @@ def test_json_without_a_series_or_with_two(read, content):
     assert read.refused("<!DOCTYPE html><html>").startswith("is a page of HTML; take the CSV export")
 
 
+BEGINS = (1_709_280_000, 1_709_283_600, 1_709_287_200)
+DATES = [f"2024-03-01T{hour}:00Z" for hour in ("08", "09", "10")]
+PRICES = (42.0, None, -7.5)
+
+
+@pytest.mark.parametrize(
+    ("content", "unit"),
+    [
+        # objects of lists: a unit around them, or of each column, as of Open-Meteo
+        ({"unit": "EUR/MWh", "time": DATES, "price": PRICES}, None),
+        ({"unixtime": BEGINS, "price": PRICES}, "EUR/MWh"),
+        ({"hourly_units": {"time": "iso8601", "spot": "EUR/MWh"}, "hourly": {"time": DATES, "spot": PRICES}}, None),
+        # pairs: of ms as of SMARD, with a header
+        ({"meta_data": {"version": 1}, "series": [(1000 * at, x) for at, x in zip(BEGINS, PRICES)]}, "EUR/MWh"),  # noqa: B905
+        ([("when", "price (EUR/MWh)"), *zip(DATES, PRICES)], None),  # noqa: B905
+    ],
+    ids=range(5),
+)
+def test_lists_and_pairs_in_json(read, content, unit):
+    signal = read(json.dumps(content), "price", unit=unit)
+    assert (signal.begin, signal.end_s, signal.times_s) == (DATES[0], 10_800.0, (0, 3600, 7200))
+    assert signal.values == pytest.approx((0.042, 0.042, -0.0075)) and signal.unit == "EUR/kWh"
+    assert read.warnings()[-1].endswith("09:00Z to 2024-03-01T10:00Z): the value before holds")
+
+
+def test_seconds_and_pairs_without_a_unit(read):
+    assert read("[[0, 3], [60, 4.5]]").values == (3.0, 4.5) and read('{"time": [3, 4], "a": [1, 2]}').times_s == (
+        0.0,
+        4.0,
+    )
+    assert "column 'value' (values to 4.5) states no unit" in read.refused("[[0, 3], [60, 4.5]]", "power")
+    # one pair is no series, but of what a workload has many
+    assert read.refused('{"jobs": [[1, 2]]}').startswith("has no table")
+
+
 def test_solcast(read):
     """Ends of half hours; three columns of kW without a unit, and a list of objects with times of an unusual name."""
     rows = [{"pv_estimate": 0.6 + k / 5, "pv_estimate10": 0.5, "period_end": f"2024-08-08T0{7 + k}:00:00.0000000Z",
