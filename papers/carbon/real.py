@@ -23,7 +23,7 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
 from batwatt.inputs.series import read_on_clock
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.platform import machines_platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
@@ -137,7 +137,7 @@ def engine_runs(
 
 if __name__ == "__main__":
     read = read_phase_jobs(Path(sys.argv[1]))
-    german = read_on_clock(SignalFile(Path(sys.argv[2]), days=DAYS, gaps="line"))
+    german = read_on_clock(SeriesSource(Path(sys.argv[2]), days=DAYS, gaps="line"))
     started = [with_startup(job) for job in read]
     tables.write("real", alone(read, german))
     tables.write("real-startups", with_startups(started, german))

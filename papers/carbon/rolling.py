@@ -18,7 +18,7 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant
@@ -53,7 +53,7 @@ CASES: tuple[Case, ...] = (
 def signal_of(path: Path, seed: int) -> Timeline:
     """Return the signal of a file from the begin of the seed on, g/kWh. Raises InputError."""
     begin = f"{BEGINS[seed]}T00:00Z"
-    return read_signal(SignalFile(path, begin=begin, days=DAYS, wanted="carbon", gaps="line"))
+    return read_signal(SeriesSource(path, begin=begin, days=DAYS, quantity="carbon", gaps="line"))
 
 
 def jobs_of(load: float, seed: int) -> pd.DataFrame:

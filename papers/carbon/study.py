@@ -25,7 +25,7 @@ import pandas as pd
 import yaml
 
 from batwatt.inputs.series import read_on_clock
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
@@ -150,7 +150,7 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
 def run(studies: Path, signal: Path) -> pd.DataFrame:
     """Return the table of all jobs and arrivals."""
     cases = list(cases_of(yaml.safe_load(studies.read_text(encoding="utf-8"))))
-    integral = read_on_clock(SignalFile(signal, wanted="carbon", gaps="line"))
+    integral = read_on_clock(SeriesSource(signal, quantity="carbon", gaps="line"))
     with ProcessPoolExecutor() as pool:
         return pd.concat(pool.map(partial(rows_of, integral=integral), cases, chunksize=4), ignore_index=True)
 

@@ -80,8 +80,8 @@ def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data
     peak_w = signal["peak"] * full_w
     sun = f"power:{file},peak_w={peak_w:g}"
     # the mean of two weeks of sun, as the grid gives the rest
-    mean_w = bw.read_signal(f"{data / signal['file']},unit=W,from={begin},days=14", wanted="power")
-    top = max(bw.read_signal(f"{data / signal['file']},unit=W", wanted="power").values)
+    mean_w = bw.read_signal(f"{data / signal['file']},unit=W,from={begin},days=14", quantity="power")
+    top = max(bw.read_signal(f"{data / signal['file']},unit=W", quantity="power").values)
     mean = float(mean_w.integral(mean_w.end_s)) / mean_w.end_s / top * peak_w
     return f"{sun} + constant:{max(0.0, share * full_w - mean):g}"
 

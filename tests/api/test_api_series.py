@@ -58,7 +58,7 @@ def test_a_price_costs_the_same_read_or_named(load, files):
     pairs = [(3600 * hour, price / 1000) for hour, price in enumerate(PRICES)]
     dated = [(str(date), price / 1000) for date, price in zip(DATES, PRICES, strict=True)]
     others = (pairs, np.array(pairs), dict(pairs), dated, dict(zip(DATES, in_kwh.values, strict=True)))
-    signals = (signal, by_date, in_mwh, in_kwh, bw.read_signal("p.csv", wanted="price"), "p.csv,days=2")
+    signals = (signal, by_date, in_mwh, in_kwh, bw.read_signal("p.csv", quantity="price"), "p.csv,days=2")
     for price in (*signals, *tables, *others, bw.Series.regular(in_kwh.values)):
         assert metrics(load, price=price)["cost"] == pytest.approx(named, rel=1e-12)
     assert named == pytest.approx(metrics(load)["energy_j"] / 3.6e6 * 0.05, rel=0.3)
@@ -132,8 +132,8 @@ def test_signals_are_read_as_the_command_line_reads_them(load, files):
     assert bw.read_signal("power:sun.csv,repeat=yes").at(48 * 3600.0 + 1.0) == 40_000.0
     with pytest.raises(InputError, match="has no end; say end=, in s, or add a file"):
         bw.read_signal("walk:range=0.6")
-    with pytest.raises(InputError, match="wanted: is for files, not for"):
-        bw.read_signal("power:sun.csv", wanted="price")
+    with pytest.raises(InputError, match="quantity: is for files, not for"):
+        bw.read_signal("power:sun.csv", quantity="price")
 
 
 def test_plans_of_one_job_have_prices_by_their_units(files):

@@ -8,7 +8,7 @@ import pytest
 from files_of_tests import refusal
 
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.timeline import Timeline
 
 
@@ -16,14 +16,14 @@ from batwatt.model.timeline import Timeline
 def read(tmp_path, caplog):
     """Reads a text as a file of a signal; `read.warnings()` is what it said, `read.refused(...)` the error."""
 
-    def reader(text: str, wanted: str | None = None, **more) -> Timeline:
+    def reader(text: str, quantity: str | None = None, **more) -> Timeline:
         caplog.clear()
         path = tmp_path / "s.txt"
         path.write_text(text, encoding="utf-8")
-        return read_signal(SignalFile(path, wanted=wanted, **more))
+        return read_signal(SeriesSource(path, quantity=quantity, **more))
 
-    def refused(text: str, wanted: str | None = None, **more) -> str:
-        return refusal(reader, text, wanted, **more).partition("s.txt: ")[2]
+    def refused(text: str, quantity: str | None = None, **more) -> str:
+        return refusal(reader, text, quantity, **more).partition("s.txt: ")[2]
 
     caplog.set_level(logging.WARNING)
     reader.warnings = lambda: [record.getMessage().partition(": ")[2] for record in caplog.records]

@@ -11,7 +11,7 @@ from files_of_tests import refusal
 
 from batwatt.inputs.character import EnergyBudget, Stranded, Variation, bill, vary
 from batwatt.inputs.signal import read_capacity
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.inputs.spec import FileTerm, SeriesSpec, ShareTerm, parse_series
 from batwatt.model.timeline import Timeline, checked_capacity
 
@@ -51,20 +51,22 @@ def test_all_keys():
     assert parse_series("machines", text) == parse_series("machines", text.replace("level=0", "level=no"))
     [term] = parse_series("machines", f"{text},end=600,repeat=1,full=9").terms
     assert term == ShareTerm(variation, None, 600.0, 9, True)
-    file = SignalFile(Path("x, y.csv"), "a (b)", "t", "direct", "DE", "Europe/Berlin", "2024", None, 2.0, 900.0)
+    file = SeriesSource(Path("x, y.csv"), "a (b)", "t", "direct", "DE", "Europe/Berlin", "2024", None, 2.0, 900.0)
     keys = "column=a (b),time_column=t,kind=direct,zone=DE,tz=Europe/Berlin,from=2024,days=2"
     keys += ",period=900"
     traced = parse_series("machines", "trace:x, y.csv,unit=kW,sequence=1,dates=day-first").terms
-    assert traced == (FileTerm(SignalFile(Path("x, y.csv"), wanted="any", unit="kW", sequence="1", dates="day-first")),)
+    assert traced == (
+        FileTerm(SeriesSource(Path("x, y.csv"), quantity="any", unit="kW", sequence="1", dates="day-first")),
+    )
     for kind in ("carbon", "price"):
         spec = parse_series("machines", f"{kind}:x, y.csv,budget=.5,headroom=.9,floor=.1,reference=300,{keys}")
-        assert spec.terms == (ShareTerm(EnergyBudget(0.5, 0.9, 0.1, 300.0), replace(file, wanted=kind)),)
+        assert spec.terms == (ShareTerm(EnergyBudget(0.5, 0.9, 0.1, 300.0), replace(file, quantity=kind)),)
         assert spec.files == (Path("x, y.csv"),)
     stranded = parse_series("machines", f"stranded:x, y.csv,threshold=-1,low=.1,high=.8,{keys}")
     assert stranded.terms == (ShareTerm(Stranded(-1, 0.1, 0.8), file),)
     for kind in ("", "trace:"):
         [term] = parse_series("machines", f"{kind}x, y.csv,{keys}").terms
-        assert term == FileTerm(replace(file, wanted="any"))
+        assert term == FileTerm(replace(file, quantity="any"))
     [term] = parse_series("machines", "uniform:range=0.4,seed=2").terms
     assert term == ShareTerm(Variation("uniform", range=0.4, seed=2))
 

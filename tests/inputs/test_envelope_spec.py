@@ -12,7 +12,7 @@ from files_of_tests import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.inputs.spec import Buffer, Constant, FileTerm, SeriesSpec, kinds_of_series, parse_series
 from batwatt.model.battery import Battery
 from batwatt.model.timeline import Timeline
@@ -91,7 +91,7 @@ def test_shares_of_the_whole_machine(folder, text):
 
 
 def test_all_keys(folder):
-    file = SignalFile(Path("a.csv"), begin="2024", days=7.0, wanted="power", unit="kW", ratios=True)
+    file = SeriesSource(Path("a.csv"), begin="2024", days=7.0, quantity="power", unit="kW", relative=True)
     keys = "from=2024,days=7,unit=kW,peak_w=9,scale=2,base_w=3,repeat=1"
     assert parse_series("power", f"power:a.csv,{keys}").terms == (FileTerm(file, 9.0, 2.0, 3.0, None, True),)
     text = (

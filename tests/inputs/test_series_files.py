@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.inputs.signal import read_capacity, read_series, read_signal
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.timeline import Timeline
 
 
@@ -139,7 +139,7 @@ COMMENTED = '# Renewables.ninja PV\n# {{"units": {{"time": "UTC", \'a\': "kW}}\n
 @pytest.mark.parametrize("head", ["time_s,power_w\n", "# time_s,power_w\n", "#time_s,power_w\n"])
 def test_lines_that_begin_with_a_hash_are_no_rows(tmp_path, head):
     path = written(tmp_path, COMMENTED.format(head))
-    for series in (read_series(path), read_signal(SignalFile(path, wanted="power"))):
+    for series in (read_series(path), read_signal(SeriesSource(path, quantity="power"))):
         assert (series.times_s, series.values) == ((0.0, 300.0), (500.0, 200.0))
     capacity = read_capacity(written(tmp_path, "# of a site\n8\n60 4\n"), 8)
     assert (capacity.times_s, capacity.values) == ((0.0, 60.0), (8.0, 4.0))

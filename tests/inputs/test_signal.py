@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.timeline import Timeline
 
 HOURS = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{100 + h}\n" for h in range(6))
@@ -125,7 +125,7 @@ def test_the_value_before_a_gap_holds(read):
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "gaps"),
+    ("name", "quantity", "gaps"),
     [
         ("power_w", "power", "hold"),
         ("machines", None, "hold"),
@@ -135,16 +135,15 @@ def test_the_value_before_a_gap_holds(read):
         ("price", None, "line"),
     ],
 )
-def test_dates_and_seconds_give_the_same_numbers(read, name, wanted, gaps):
+def test_dates_and_seconds_give_the_same_numbers(read, name, quantity, gaps):
     """500 at 19:00 and 4,200 at 19:30 are 500 at 19:25; two days later the gap is longer than 6 h."""
     minutes = (1130, 1135, 1140, 1170, 1175, 1180, 4000, 4005, 4010, 4015)
     values = (400, 450, 500, 4200, 4100, 4000, 1, 2, 3, 4)
     rows = list(zip(minutes, values, strict=True))
     dates = [f"2024-01-{1 + m // 1440:02} {m // 60 % 24:02}:{m % 60:02}" for m in minutes]
-    dated = read(
-        f"time,{name}\n" + "".join(f"{date},{v}\n" for date, (_, v) in zip(dates, rows, strict=True)), wanted, gaps=gaps
-    )
-    seconds = read(f"time_s,{name}\n" + "".join(f"{60 * (m - 1130)},{v}\n" for m, v in rows), wanted, gaps=gaps)
+    lines = "".join(f"{date},{v}\n" for date, (_, v) in zip(dates, rows, strict=True))
+    dated = read(f"time,{name}\n{lines}", quantity, gaps=gaps)
+    seconds = read(f"time_s,{name}\n" + "".join(f"{60 * (m - 1130)},{v}\n" for m, v in rows), quantity, gaps=gaps)
     assert (dated.times_s, dated.values, dated.end_s) == (
         seconds.times_s, seconds.values, seconds.end_s,
     )  # fmt: skip
@@ -170,7 +169,7 @@ def test_any_dates_and_seconds_give_the_same_numbers(tmp_path_factory, steps, va
         unit = timedelta(minutes=1) if head == "time" else 60
         rows = [f"{text.format(begin + m * unit)},{cell}\n" for m, cell in zip(minutes, cells, strict=False)]
         path = written(folder, f"{head},price\n" + "".join(rows), f"{head}.csv")
-        signal = read_signal(SignalFile(path, gaps=gaps))
+        signal = read_signal(SeriesSource(path, gaps=gaps))
         series.append((signal.times_s, signal.values, signal.end_s))
     assert series[0] == series[1]
     if gaps == "hold":
@@ -179,7 +178,7 @@ def test_any_dates_and_seconds_give_the_same_numbers(tmp_path_factory, steps, va
 
 
 @pytest.mark.parametrize(
-    ("head", "wanted", "options", "what"),
+    ("head", "quantity", "options", "what"),
     [
         ("power_w", "power", {}, "power"),
         ("power_w", "any", {}, "power"),
@@ -188,9 +187,9 @@ def test_any_dates_and_seconds_give_the_same_numbers(tmp_path_factory, steps, va
         ("x", "any", {}, "an unknown unit"),
     ],
 )
-def test_no_line_of_power_or_machines(read, head, wanted, options, what):
+def test_no_line_of_power_or_machines(read, head, quantity, options, what):
     text = f"time,{head}\n2024-01-01 00:00,1\n2024-01-01 01:00,2\n"
-    line = read.refused(text, wanted, gaps="line", **options)
+    line = read.refused(text, quantity, gaps="line", **options)
     assert line == f"gaps=line is for carbon and price, not for {what}; leave it out: each value holds until the next"
 
 

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.inputs.signal import read_signal
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 
 MTU = '"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]","Currency","BZN|FR"\n'
 NEW = (
@@ -161,7 +161,7 @@ def test_any_week_of_local_times_is_read_to_the_hour(tmp_path_factory, zone, wee
     rows = [f"{step.astimezone(clock).strftime(form)},{k}\n" for k, step in enumerate(steps)]
     path = tmp_path_factory.mktemp("week") / "w.csv"
     path.write_text("time,price\n" + "".join(rows))
-    signal = read_signal(SignalFile(path, tz=zone))
+    signal = read_signal(SeriesSource(path, tz=zone))
     assert signal.times_s == tuple(60.0 * step_min * k for k in range(len(steps)))
     assert signal.values == tuple(map(float, range(len(steps))))
     assert signal.begin == begin.strftime("%Y-%m-%dT%H:%MZ")
@@ -290,7 +290,7 @@ def test_any_week_of_ends_in_local_time_is_read_to_the_hour(tmp_path_factory, zo
     rows = [f"{end:%Y-%m-%d %H:%M},{k}\n" for k, end in enumerate(ends)]
     path = tmp_path_factory.mktemp("week") / "w.csv"
     path.write_text("interval_end,price\n" + "".join(rows))
-    signal = read_signal(SignalFile(path, tz=zone))
+    signal = read_signal(SeriesSource(path, tz=zone))
     assert signal.times_s == tuple(60.0 * step_min * k for k in range(len(begins)))
     assert signal.values == tuple(map(float, range(len(begins))))
     assert signal.begin == begin.strftime("%Y-%m-%dT%H:%MZ")
@@ -409,7 +409,7 @@ def test_any_steps_of_any_week_hold_to_the_next_row(tmp_path_factory, week, bloc
     ]  # fmt: skip
     path = tmp_path_factory.mktemp("steps") / "s.csv"
     path.write_text((NEW if labelled else "time,price (EUR/MWh)\n") + "".join(lines), encoding="utf-8")
-    series = read_signal(SignalFile(path))
+    series = read_signal(SeriesSource(path))
     expected = pd.Series(range(len(rows)), [begin for begin, _ in rows]).resample("15min").ffill()
     assert [series.at(900.0 * k) for k in range(len(expected))] == expected.tolist()
     assert len(series) == len(rows)

@@ -83,25 +83,25 @@ def test_a_unit_that_is_not_stated_is_refused(read):
     assert "(values to 300) states no unit; write unit=W or unit=kW, or" in read.refused(hours("x", 300, 2), "power")
     assert "states no unit; write unit=g/kWh or unit=lb/MWh" in read.refused(hours("value", 400), "carbon")
     # a share of its mean is the same in any unit
-    ratios = read(hours("price", 300), "price", ratios=True)
+    ratios = read(hours("price", 300), "price", relative=True)
     assert (ratios.values, ratios.unit) == ((300.0,), "?")
 
 
 def test_fractions_and_shares_of_a_peak(read):
     line = read.refused(hours("Berlin", 0.25, 1), "power")
     assert line.endswith("states no unit; write unit=W or unit=kW, unit=fraction, or peak_w= for what 1 stands for")
-    series = read(hours("Berlin", 0.25, 1), "power", ratios=True)
+    series = read(hours("Berlin", 0.25, 1), "power", relative=True)
     assert (series.values, series.name) == ((0.25, 1.0), "fraction")
     assert read.warnings() == ["column 'Berlin' states no unit: 1 stands for the peak"]
     assert read(hours("Berlin", 0.25, 1), "power", unit="kW").values == (250.0, 1000.0)
     assert read(hours("sun", 25, 100), "power", unit="%").values == (0.25, 1.0)
     assert read(hours("fraction", 0.25, 1.2), "power").name == "fraction"
     for name in ("power (%)", "load_percent"):
-        assert read(hours(name, 25, 100), "power", ratios=True).values == (0.25, 1.0)
+        assert read(hours(name, 25, 100), "power", relative=True).values == (0.25, 1.0)
         line = read.refused(hours(name, 25, 100), "power")
         assert line.endswith("is of a share, not of power; write unit=%, and peak_w= for what 100 % stands for")
     # the charge of a battery and humidity are no power
-    assert "'soc (%)' is of a share, not of power" in read.refused(hours("soc (%)", 25, 100), "power", ratios=True)
+    assert "'soc (%)' is of a share, not of power" in read.refused(hours("soc (%)", 25, 100), "power", relative=True)
     # an inverter draws power at night
     assert read(hours("pv_w", -2.5, -1, 400), "power").values == (0.0, 0.0, 400.0)
     assert read.warnings() == ["2 values below 0 (to -2.5) taken as 0"]
@@ -114,7 +114,7 @@ NAMED = "or the unit into the name of the column"
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "options", "message"),
+    ("name", "quantity", "options", "message"),
     [
         ("Price (USD/MWh)", "power", {}, "column 'Price (USD/MWh)' is of price, not of power; name a column of power"),
         ("used (kWh)", "power", {}, "of energy, not of power; divide it by the hours of a row, and name it in kW"),
@@ -125,8 +125,8 @@ NAMED = "or the unit into the name of the column"
         ("power (mW)", "power", {}, f"unit 'mW' of column 'power (mW)' is not known; write unit=W or unit=kW, {NAMED}"),
     ],
 )
-def test_refused_kinds_and_units(read, name, wanted, options, message):
-    assert message in refusal(read, hours(name, 50, 60), wanted, **options)
+def test_refused_kinds_and_units(read, name, quantity, options, message):
+    assert message in refusal(read, hours(name, 50, 60), quantity, **options)
 
 
 def test_refused_values(read):
@@ -154,7 +154,7 @@ def test_columns_are_chosen_by_kind(read):
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "unit", "value"),
+    ("name", "quantity", "unit", "value"),
     [
         ("price (EUR/MWh)", "price", "money/MWh", 0.05),
         ("price_per_mwh", "price", "EUR/MWh", 0.05),
@@ -162,8 +162,8 @@ def test_columns_are_chosen_by_kind(read):
         ("load (%)", "power", "%", 0.5),
     ],
 )
-def test_a_unit_that_says_what_the_file_states_passes(read, name, wanted, unit, value):
-    assert read(hours(name, 50, 60), wanted, unit=unit).values[0] == pytest.approx(value)
+def test_a_unit_that_says_what_the_file_states_passes(read, name, quantity, unit, value):
+    assert read(hours(name, 50, 60), quantity, unit=unit).values[0] == pytest.approx(value)
 
 
 # cells and headers

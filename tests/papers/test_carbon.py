@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.inputs.series import read_on_clock
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, ShiftJob, constant
 from batwatt.schedulers.carbon.optimum import plan
@@ -76,7 +76,7 @@ def test_a_deadline_that_a_job_cannot_meet():
 def test_a_few_jobs_on_a_cluster():
     jobs = [real.with_startup(ShiftJob(str(n), 100.0 * n, constant(3600.0 * (n + 1), 50.0))) for n in range(3)]
     assert [job.length_s for job in jobs] == [3900.0, 7500.0, 11100.0] and jobs[1].arrival_s == 120.0
-    integral = read_on_clock(SignalFile(SIGNAL))
+    integral = read_on_clock(SeriesSource(SIGNAL))
     started = real.with_startups(jobs, integral)
     assert started["saved, %"][0] == "0.00" and started["policy"].tolist() == [f"`{name}`" for name in real.STARTED]
     assert float(started["carbon, g"].iloc[-1]) <= float(started["carbon, g"][1])

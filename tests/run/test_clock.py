@@ -251,7 +251,7 @@ def test_metadata_have_the_date(folder):
 @pytest.mark.parametrize("workload", ["night.sacct", "plain.json"])
 def test_an_envelope_means_what_its_text_means(caplog, workload, keys):
     text = f"june.csv{keys}"
-    signal = bw.read_signal(text, wanted="power")
+    signal = bw.read_signal(text, quantity="power")
     path, read = simulated(workload, envelope=f"power:{text}"), simulated(workload, envelope=signal)
     times_s = [hour * 3600.0 + 1440.0 for hour in range(100)]
     assert at(read.envelope, 0, *times_s) == at(path.envelope, 0, *times_s)
@@ -268,7 +268,7 @@ def test_objects_move_to_the_date_of_0_s(caplog):
     times_s = [600.0 * step for step in range(30)]
     assert at(simulated("night.sacct", envelope=sun).envelope, *times_s) == at(whole, *times_s)
     caplog.clear()
-    day = simulated("night.sacct", envelope=bw.read_signal("sun.csv,days=1", wanted="power"))
+    day = simulated("night.sacct", envelope=bw.read_signal("sun.csv,days=1", quantity="power"))
     assert at(day.envelope, 0, 1440, 5040, 8640, 1e6) == [21, 22, 23, 23, 23]
     assert "the last holds where there is none" in caplog.text
 

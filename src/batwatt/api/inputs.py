@@ -308,8 +308,8 @@ def read_series(path: PathLike) -> Series:
     return series
 
 
-@checked(path=path_or, wanted=optional(one_of(("carbon", "price", "power"))))
-def read_signal(path: PathLike, wanted: str | None = None) -> Series:
+@checked(path=path_or, quantity=optional(one_of(("carbon", "price", "power"))))
+def read_signal(path: PathLike, quantity: str | None = None) -> Series:
     """Read a signal (carbon, price, power) from a text or a file, as of `--carbon`, `--price` and `--envelope`.
 
     Values become g/kWh, money per kWh or W by the unit that the file states, or the key `unit`, and the signal has that
@@ -319,7 +319,7 @@ def read_signal(path: PathLike, wanted: str | None = None) -> Series:
     Args:
         path: A file (CSV, JSON; docs: signals), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
             an envelope as in `power:solar.csv,peak_w=5e4 + constant:2000`, as long as its longest file.
-        wanted: carbon, price or power, where a file has several kinds of columns. Default: any.
+        quantity: carbon, price or power, where a file has several kinds of columns. Default: any.
 
     Returns:
         The signal, of times in s, with its integral over them.
@@ -331,9 +331,9 @@ def read_signal(path: PathLike, wanted: str | None = None) -> Series:
 
     described = str(path)
     if not has_kinds(described):
-        return cast(Series, _of(Series, parse_series(cast(Any, wanted or "any"), described).timeline()))
-    if wanted not in (None, "power"):
-        raise InputError("wanted", f"is for files, not for {described!r}", "leave it out")
+        return cast(Series, _of(Series, parse_series(cast(Any, quantity or "any"), described).timeline()))
+    if quantity not in (None, "power"):
+        raise InputError("quantity", f"is for files, not for {described!r}", "leave it out")
     envelope = parse_series("power", described)
     if envelope.is_open and not envelope.sources:
         raise InputError(described, "has no end", "say end=, in s, or add a file")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from batwatt.errors import InputError, remark
 from batwatt.inputs.series import common_date
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.signal import Clock, parse_date_s
 from batwatt.model.timeline import Timeline
@@ -54,7 +54,7 @@ def tell(clock: Clock | None) -> None:
 
 
 def _date_of(series: Iterable[SeriesInput]) -> tuple[float, str] | None:
-    dated: list[SignalFile | Timeline] = []
+    dated: list[SeriesSource | Timeline] = []
     for one in series:
         if isinstance(one, SeriesSpec):
             dated += one.dated_sources

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from batwatt.checks import finite
 from batwatt.errors import InputError, remark
-from batwatt.inputs.source import SignalFile
+from batwatt.inputs.source import SeriesSource
 from batwatt.model.signal import Clock
 from batwatt.model.timeline import Timeline
 from batwatt.units import DAY_S, HOUR_S, REPORTED_S, date_text
@@ -18,7 +18,7 @@ from batwatt.units import DAY_S, HOUR_S, REPORTED_S, date_text
 _log = logging.getLogger(__name__)
 
 
-def read_on_clock(file: SignalFile, clock: Clock | None = None, *, repeats: bool = False) -> Timeline:
+def read_on_clock(file: SeriesSource, clock: Clock | None = None, *, repeats: bool = False) -> Timeline:
     """Read the series of a file from 0 s of the run on, if the file and the run (`clock`) have dates.
 
     `from` sets the date of 0 s for any clock, with a line in the log. A series that `repeats` extends before its first
@@ -87,11 +87,11 @@ def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None
         remark(_log, "%s", f"{source}: {rows}, {problem}")
 
 
-def common_date(series: Iterable[SignalFile | Timeline]) -> tuple[float, str] | None:
+def common_date(series: Iterable[SeriesSource | Timeline]) -> tuple[float, str] | None:
     """Return the date of 0 s of series by date, and its source: the first `from`, else the latest first row."""
     dates: list[tuple[float, str]] = []
     for one in series:
-        rows = read_on_clock(one) if isinstance(one, SignalFile) else one
+        rows = read_on_clock(one) if isinstance(one, SeriesSource) else one
         if rows.date_s is not None and rows.pinned:
             return rows.date_s, f"from= of {rows.source}"
         if rows.date_s is not None:
@@ -99,7 +99,7 @@ def common_date(series: Iterable[SignalFile | Timeline]) -> tuple[float, str] | 
     return max(dates, key=lambda date: date[0], default=None)
 
 
-def seconds_of(option: str, text: str, series: Timeline, file: SignalFile) -> float:
+def seconds_of(option: str, text: str, series: Timeline, file: SeriesSource) -> float:
     """Parse an option, a number of s or a date, to s from the first row of a series. Raises InputError."""
     from batwatt.inputs.signal import moment
 

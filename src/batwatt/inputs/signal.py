@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError, UnknownNameError, collect
-from batwatt.inputs.source import Gaps, SignalFile
+from batwatt.inputs.source import Gaps, SeriesSource
 from batwatt.inputs.stamps import lengths_of, moment, times_of
 from batwatt.inputs.table import TIME, Table, looks_like_date, numbers_in, read_table, time_column_of
 from batwatt.model.signal import (
@@ -42,7 +42,8 @@ _VALUES = (
 )  # fmt: skip
 _ZONES = (
     "zone", "zoneid", "zonename", "area", "areacode", "areaname", "mapcode", "hostid", "pricearea", "biddingzone",
-    "region", "location", "country", "countrycode", "respondent", "balancingauthority", "node", "site", "siteid", "station",
+    "region", "location", "country", "countrycode", "respondent", "balancingauthority", "node", "site", "siteid",
+    "station",
 )  # fmt: skip
 """Names of columns of places, without blanks and dashes."""
 _SEQUENCES = ("sequence",)
@@ -61,8 +62,8 @@ _Floats = npt.NDArray[np.float64]
 _log = logging.getLogger(__name__)
 
 
-def read_signal(file: SignalFile) -> Timeline:
-    """Read the signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.wanted` or `file.unit` is not None.
+def read_signal(file: SeriesSource) -> Timeline:
+    """Read the signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.quantity` or `file.unit` is not None.
 
     All dates become UTC. Rows are sorted by time; of two rows of one time the later with a value counts. The duration
     of a row is stated by the file (a label that is a range, a resolution), or is the most common distance of rows.
@@ -77,7 +78,7 @@ def read_series(path: Path | str, column: str = POWER_W) -> Timeline:
 
     After its end the last value holds. Raises InputError as `read_signal` does, and for dates.
     """
-    return _cached(SignalFile(Path(path), column=column, wanted="power" if column == POWER_W else None), True)
+    return _cached(SeriesSource(Path(path), column=column, quantity="power" if column == POWER_W else None), True)
 
 
 def read_capacity(path: Path | str, slots: int | None) -> Timeline:
@@ -94,12 +95,12 @@ def to_csv(series: Timeline) -> str:
     return f"{TIME},{series.name}\n" + "".join(rows)
 
 
-def largest_in(file: SignalFile) -> float:
+def largest_in(file: SeriesSource) -> float:
     """Return the greatest value in the column of a file, whatever its requested part. Raises InputError."""
     return float(np.nanmax(_columns(file)[1]))
 
 
-def _cached(file: SignalFile, whole: bool) -> Timeline:
+def _cached(file: SeriesSource, whole: bool) -> Timeline:
     """Return the signal of a file, or the whole series in s of a run. Raises InputError."""
     try:
         state = file.path.stat()
@@ -112,7 +113,7 @@ def _cached(file: SignalFile, whole: bool) -> Timeline:
 
 
 @lru_cache(maxsize=16)
-def _read(file: SignalFile, whole: bool, state: tuple[int, int] | None) -> tuple[Timeline, str]:
+def _read(file: SeriesSource, whole: bool, state: tuple[int, int] | None) -> tuple[Timeline, str]:
     times, values, stated_s, dated, name, unit, notes = _columns(file)
     if whole and dated:
         problem = f"its times are dates from {_text(float(np.nanmin(times)), True)} on, not s of the run"
@@ -145,7 +146,7 @@ def _text(time_s: float, dated: bool) -> str:
     return date_text(time_s) if dated else f"{time_s:g} s"
 
 
-def _columns(file: SignalFile) -> tuple[_Floats, _Floats, _Floats | None, bool, str, str, list[str]]:
+def _columns(file: SeriesSource) -> tuple[_Floats, _Floats, _Floats | None, bool, str, str, list[str]]:
     """Return times in s and values in the order of the file, and the stated duration in s of each row, or None.
 
     Times are since 1970 if they are dates (True), values NaN where one is missing. The others are name and unit after
@@ -194,7 +195,7 @@ def _with_forecasts(values: _Floats, table: Table, column: str, notes: list[str]
     return np.where(lacking, forecasts, values)
 
 
-def _stated(table: Table, time_column: str, times: _Floats, end: bool, file: SignalFile) -> _Floats | None:
+def _stated(table: Table, time_column: str, times: _Floats, end: bool, file: SeriesSource) -> _Floats | None:
     """Return the duration of each row in s, by a column of resolutions or of ends, or by labels of ranges, or None."""
     name = next((name for name in table.names if name.lower() in _RESOLUTIONS), None)
     if name is not None:
@@ -223,7 +224,7 @@ def _duration_s(text: str) -> float | None:
     return None if match is None else int(match[1] or match[3]) * _DURATION_S[match[2] or match[4]] or None
 
 
-def _selected_rows(table: Table, file: SignalFile) -> Table:
+def _selected_rows(table: Table, file: SeriesSource) -> Table:
     """Return the rows of the requested zone, sequence (of auctions) and resolution. Raises InputError."""
     choices = (("zone", _ZONES, file.zone), ("sequence", _SEQUENCES, file.sequence))
     for key, names, choice in (*choices, ("resolution", _RESOLUTIONS, file.resolution)):
@@ -251,7 +252,7 @@ def _selected_rows(table: Table, file: SignalFile) -> Table:
     return table
 
 
-def _time_column(table: Table, file: SignalFile) -> str:
+def _time_column(table: Table, file: SeriesSource) -> str:
     """Return the requested column, else one with a usual name, else the only one with dates. Raises InputError."""
     if file.time_column is not None:
         return table.named(file.time_column)
@@ -265,8 +266,8 @@ def _time_column(table: Table, file: SignalFile) -> str:
     return table.named(column)
 
 
-def _value_column(table: Table, file: SignalFile, time_column: str) -> str:
-    """Return the requested column, else one of the wanted kind by a usual name, or the only numeric one."""
+def _value_column(table: Table, file: SeriesSource, time_column: str) -> str:
+    """Return the requested column, else one of the quantity by a usual name, or the only numeric one."""
     if file.column is not None:
         others = f"; power:{file.path} reads others" if file.column == POWER_W else ""
         return table.named(file.column, f"The first line names the columns{others}.")
@@ -278,8 +279,8 @@ def _value_column(table: Table, file: SignalFile, time_column: str) -> str:
     numeric = [name for name in names if np.isfinite(plain[name]).any()]
     forecasts = {name.lower().replace("actual", "forecast") for name in numeric if "actual" in name.lower()}
     numeric = [name for name in numeric if name.lower() not in forecasts]
-    if file.wanted is not None and len(numeric) > 1:
-        names = numeric = _of_wanted_kind({name: _kind(table, name) for name in numeric}, file)
+    if file.quantity is not None and len(numeric) > 1:
+        names = numeric = _of_quantity({name: _kind(table, name) for name in numeric}, file)
     emitted = [name for name in names if re.match(r"carbon[ _]?intensity", name, re.IGNORECASE)]
     of_kind = [name for name in emitted if any(word in name.lower() for word in _EMISSIONS[file.kind])]
     usual = [name for usual_name in _VALUES for name in names if name.lower() == usual_name]
@@ -295,16 +296,16 @@ def _value_column(table: Table, file: SignalFile, time_column: str) -> str:
     raise InputError(file.path, f"which column is meant, of: {listed}?", "name it with column=")
 
 
-def _of_wanted_kind(kinds: dict[str, str | None], file: SignalFile) -> list[str]:
-    """Return the columns of the wanted kind, else one of another kind, to be refused, else those of unknown kinds."""
+def _of_quantity(kinds: dict[str, str | None], file: SeriesSource) -> list[str]:
+    """Return the columns of the quantity, else one of another kind, to be refused, else those of unknown kinds."""
     unknown = [name for name, kind in kinds.items() if kind is None]
     others = [name for name, kind in kinds.items() if kind in UNIT_OF]
-    if file.wanted == "any":
+    if file.quantity == "any":
         return [name for name in kinds if name in others or name.lower() in _VALUES] or list(kinds)
-    candidates = [name for name, kind in kinds.items() if _is_wanted(kind, file)] or others[:1] or unknown
+    candidates = [name for name, kind in kinds.items() if _is_of(kind, file)] or others[:1] or unknown
     if not candidates:
         listed = ", ".join(f"{name[:40]} ({kind})" for name, kind in list(kinds.items())[:8])
-        problem = f"no column of {file.wanted} among: {listed}"
+        problem = f"no column of {file.quantity} among: {listed}"
         raise InputError(file.path, problem, "take another file, or name a column and its unit=")
     return candidates
 
@@ -352,26 +353,26 @@ def _kind(table: Table, column: str) -> str | None:
     return (table.units.get(column) or kind_in(column)) if unit is None else unit.kind
 
 
-def _is_wanted(kind: str | None, file: SignalFile) -> bool:
-    return file.wanted == "any" or kind == file.wanted or (kind == "a fraction" and file.wanted == "power")
+def _is_of(kind: str | None, file: SeriesSource) -> bool:
+    return file.quantity == "any" or kind == file.quantity or (kind == "a fraction" and file.quantity == "power")
 
 
-def _check_kind(table: Table, column: str, file: SignalFile) -> None:
-    """Raise InputError if the kind of a column, by its name, its unit or the declared unit, is not the wanted one."""
+def _check_kind(table: Table, column: str, file: SeriesSource) -> None:
+    """Raise InputError if the kind of a column, by its name, its unit or the declared unit, is not the quantity."""
     declared = _declared(file)
     kinds = [_kind(table, column)]
-    if declared is not None or (file.wanted == "power" and file.ratios and re.search("power|load", column.lower())):
+    if declared is not None or (file.quantity == "power" and file.relative and re.search("power|load", column.lower())):
         # a share may be one of a peak
         kinds = [kind for kind in kinds if kind != "a share"]
     if declared is not None:
         kinds.append(declared.kind)
     for actual in kinds:
-        if file.wanted is not None and actual is not None and not _is_wanted(actual, file):
-            problem = f"column {column!r} is of {actual}, not of {file.wanted}"
-            hint = f"name a column of {file.wanted}, or take another file"
-            if actual == "energy" and file.wanted == "power":
+        if file.quantity is not None and actual is not None and not _is_of(actual, file):
+            problem = f"column {column!r} is of {actual}, not of {file.quantity}"
+            hint = f"name a column of {file.quantity}, or take another file"
+            if actual == "energy" and file.quantity == "power":
                 hint = "divide it by the hours of a row, and name it in kW"
-            if actual == "a share" and file.wanted == "power":
+            if actual == "a share" and file.quantity == "power":
                 hint = "write unit=%, and peak_w= for what 100 % stands for"
             raise InputError(file.path, problem, hint)
     stated = _unit(table, column)
@@ -380,7 +381,7 @@ def _check_kind(table: Table, column: str, file: SignalFile) -> None:
         raise InputError(file.path, problem, "leave out unit=, or rename the column if its unit is wrong")
 
 
-def _declared(file: SignalFile) -> Unit | None:
+def _declared(file: SeriesSource) -> Unit | None:
     unit = None if file.unit is None else declared_unit(file.unit)
     if file.unit is not None and unit is None:
         problem = f"unit {file.unit[:40]!r} is not known"
@@ -389,29 +390,29 @@ def _declared(file: SignalFile) -> Unit | None:
 
 
 def _converted(
-    values: _Floats, table: Table, column: str, file: SignalFile, notes: list[str]
+    values: _Floats, table: Table, column: str, file: SeriesSource, notes: list[str]
 ) -> tuple[_Floats, str, str]:
-    """Return the values in W, g/kWh or money per kWh, with name and unit; unchanged without a wanted kind or unit."""
+    """Return the values in W, g/kWh or money per kWh, with name and unit; unchanged without a quantity or unit."""
     declared = _declared(file)
-    if file.wanted is None and declared is None:
+    if file.quantity is None and declared is None:
         return values, column, ""
     unit = declared or _unit(table, column)
     most = float(np.nanmax(values, initial=0.0))
     unknown = None if unit else unknown_unit(column) or unknown_unit(table.unit)
-    if unit is None and unknown is None and file.wanted == "power" and file.ratios and not most > 1.0:
+    if unit is None and unknown is None and file.quantity == "power" and file.relative and not most > 1.0:
         notes.append(f"column {column!r} states no unit: 1 stands for the peak")
         unit = Unit("", "a fraction", 1.0, FRACTION)
     if unit is None and unknown is None and _IN_GRAMS.match(column) and not table.unit:
         unit = Unit("g/kWh", "carbon", 1.0, "g/kWh")
-    if unit is None and file.wanted in UNIT_OF and not file.ratios:
-        hint = f"write unit={EXAMPLES[file.wanted]}, or the unit into the name of the column"
-        if file.wanted == "power" and not most > 1.0:
+    if unit is None and file.quantity in UNIT_OF and not file.relative:
+        hint = f"write unit={EXAMPLES[file.quantity]}, or the unit into the name of the column"
+        if file.quantity == "power" and not most > 1.0:
             hint = f"write unit={EXAMPLES['power']}, unit=fraction, or peak_w= for what 1 stands for"
         problem = f"column {column!r} (values to {most:g}) states no unit"
         if unknown is not None:
             problem = f"unit {unknown!r} of column {column!r} is not known"
         raise InputError(file.path, problem, hint)
-    if file.wanted == "power":
+    if file.quantity == "power":
         values = _at_night(values, file, notes)
     if unit is None:
         return values, column, UNSTATED
@@ -423,7 +424,7 @@ def _converted(
     return values if unit.factor == 1.0 else values * unit.factor, name, unit.converted
 
 
-def _at_night(values: _Floats, file: SignalFile, notes: list[str]) -> _Floats:
+def _at_night(values: _Floats, file: SeriesSource, notes: list[str]) -> _Floats:
     """Return the values with 0 for negative ones, which are the own consumption of an inverter at night."""
     below = values < 0.0
     if not below.any():
@@ -456,7 +457,7 @@ def _numbers(table: Table, column: str) -> _Floats:
 
 
 def _sorted(
-    times: _Floats, values: _Floats, stated_s: _Floats | None, file: SignalFile, notes: list[str]
+    times: _Floats, values: _Floats, stated_s: _Floats | None, file: SeriesSource, notes: list[str]
 ) -> tuple[_Floats, _Floats, _Floats | None]:
     """Return the rows by time, the later one with a value of two of one time. Raises InputError."""
     # rows of one time with a value come last, in the order of the file
@@ -478,7 +479,7 @@ def _sorted(
     return times[last_of_time], values[last_of_time], stated_s
 
 
-def _refuse_overlaps(times: _Floats, values: _Floats, lengths_s: _Floats, file: SignalFile) -> None:
+def _refuse_overlaps(times: _Floats, values: _Floats, lengths_s: _Floats, file: SeriesSource) -> None:
     """Raise InputError if the stated duration of a row with a value exceeds the begin of the next one.
 
     A label in local time may be an hour too long at a change of clocks.
@@ -538,7 +539,7 @@ def _due(times: _Floats, stated_s: _Floats | None) -> npt.NDArray[np.int_]:
     return np.maximum(rows - 1, 0).astype(int)
 
 
-def _part(times: _Floats, last: float, dated: bool, file: SignalFile) -> tuple[float, float]:
+def _part(times: _Floats, last: float, dated: bool, file: SeriesSource) -> tuple[float, float]:
     """Return begin and end of the requested part, in the times of rows that end at `last`. Raises InputError."""
     # the first value holds before its row, too
     first = float(times[0]) if dated else min(float(times[0]), 0.0)
@@ -550,13 +551,13 @@ def _part(times: _Floats, last: float, dated: bool, file: SignalFile) -> tuple[f
         end = begin + file.days * DAY_S
     # 1 s of tolerance, as clocks jitter
     if not first <= begin < end <= last + 1.0:
-        wanted, there = (f"{_text(a, dated)} to {_text(b, dated)}" for a, b in ((begin, end), (first, last)))
-        raise InputError(file.path, f"{wanted} is requested, the rows go from {there}", "take another part")
+        part, there = (f"{_text(a, dated)} to {_text(b, dated)}" for a, b in ((begin, end), (first, last)))
+        raise InputError(file.path, f"{part} is requested, the rows go from {there}", "take another part")
     return begin, end
 
 
 def _cut(
-    times: _Floats, values: _Floats, part: tuple[float, float], dated: bool, name: str, unit: str, file: SignalFile
+    times: _Floats, values: _Floats, part: tuple[float, float], dated: bool, name: str, unit: str, file: SeriesSource
 ) -> Timeline:
     """Return the rows of a part, [begin, end[, with times from 0 s, from which on the first value holds."""
     begin, end = part
@@ -574,10 +575,10 @@ def _cut(
     return series if file.period_s is None else series.averaged(file.period_s)
 
 
-def _refuse_line(name: str, unit: str, file: SignalFile) -> None:
+def _refuse_line(name: str, unit: str, file: SeriesSource) -> None:
     """Raise InputError unless a column is of carbon or price: nothing promises power or machines between two rows."""
     stated = declared_unit(unit)
-    kind = (kind_in(name) if stated is None else stated.kind) or file.wanted
+    kind = (kind_in(name) if stated is None else stated.kind) or file.quantity
     if kind not in ("carbon", "price", None):
         problem = f"gaps=line is for carbon and price, not for {'an unknown unit' if kind == 'any' else kind}"
         raise InputError(file.path, problem, "leave it out: each value holds until the next")

@@ -20,7 +20,6 @@ LONGEST_DAYS = 36_525.0
 """Greatest length in days, a century; more are taken for a typing error."""
 
 Kind = Literal["lifecycle", "direct"]
-Wanted = Literal["carbon", "price", "power", "any"]
 Quantity = Literal["power", "machines", "fraction", "carbon", "price", "any"]
 """Quantity of a series: W, machines or fractions of them, g/kWh, money per kWh; or any that a file states."""
 NOUN: Mapping[str, str] = {"power": "envelope", "machines": "capacity", "fraction": "capacity", "any": "signal"}
@@ -33,7 +32,7 @@ _WHERE = "series"
 
 
 @parameters(_WHERE)
-class SignalFile:
+class SeriesSource:
     """A column of a file (CSV, JSON), and its requested part.
 
     `column` and `time_column` have usual names if None; `kind` chooses between life-cycle and direct emissions where a
@@ -43,9 +42,9 @@ class SignalFile:
     whose first value holds before its row, too; `end` is its end, or `days` its length. `period_s` is a period of
     averages.
 
-    `wanted` refuses a column with a name or a unit of another kind, and converts values to W, g/kWh or money per kWh,
+    `quantity` refuses a column with a name or a unit of another kind, and converts values to W, g/kWh or money per kWh,
     by the unit of the file or by `unit` (kW, g/kWh, EUR/MWh, fraction...); it refuses values without a unit, unless
-    only their `ratios` matter. `any` converts by a stated unit. Without `wanted` and `unit`, values do not change.
+    only `relative` values matter. `any` converts by a stated unit. Without `quantity` and `unit`, values do not change.
     `stamp` says whether times are begins or ends of rows; None: as the name of their column says, else begins. In gaps
     the value before holds, or with `gaps` = `line` (not of power or machines) they are filled by neighbours.
     `sequence` chooses between auctions, `resolution` (PT15M) between series of one time, `dates` is the order of day
@@ -62,14 +61,14 @@ class SignalFile:
     end: str | None = None
     days: Annotated[float | None, Field(gt=0.0, le=LONGEST_DAYS)] = None
     period_s: Annotated[float | None, Field(gt=0.0)] = None
-    wanted: Wanted | None = None
+    quantity: Quantity | None = None
     unit: str | None = None
     sequence: str | None = None
     dates: Dates | None = None
     resolution: str | None = None
     stamp: Stamp | None = None
     gaps: Gaps = "hold"
-    ratios: bool = False
+    relative: bool = False
 
     def __post_init__(self) -> None:
         if self.end is not None and self.days is not None:
@@ -141,12 +140,12 @@ class Words:
             if key not in names:
                 raise UnknownNameError(self.where, "key", key, names, f"See {_DOCS}.")
 
-    def source(self, wanted: Wanted | None, *, ratios: bool = False) -> SignalFile:
-        """Return the file with its column and part; see `SignalFile`. Raises InputError."""
+    def source(self, quantity: Quantity | None, *, relative: bool = False) -> SeriesSource:
+        """Return the file with its column and part; see `SeriesSource`. Raises InputError."""
         if self.path is None:
             kind = self.kind and f"{self.kind}:"
             raise InputError(self.where, "no file is named", f"write {kind}FILE, then keys if needed")
-        return self.build(SignalFile, FILE_KEYS, path=self.path, wanted=wanted, ratios=ratios)
+        return self.build(SeriesSource, FILE_KEYS, path=self.path, quantity=quantity, relative=relative)
 
     def build(self, model: type[_Kind], keys: Mapping[str, str], **more: Any) -> _Kind:
         """Build an instance of a class from the keys of the text. Raises InputError with the text."""
@@ -175,5 +174,5 @@ def keys_of(model: type[Any], *without: str) -> dict[str, str]:
     return {renamed.get(name, name.removesuffix("_s")): name for name in names}
 
 
-FILE_KEYS = keys_of(SignalFile, "path", "wanted", "ratios")
+FILE_KEYS = keys_of(SeriesSource, "path", "quantity", "relative")
 """Keys of the column and of the part of a file."""

@@ -23,8 +23,7 @@ from batwatt.inputs.source import (
     FILE_KEYS,
     NOUN,
     Quantity,
-    SignalFile,
-    Wanted,
+    SeriesSource,
     Words,
     exists,
     keys_of,
@@ -63,7 +62,7 @@ class FileTerm:
     the number of machines of fraction 1, None: all. After its end the last value holds, or with `repeat` it repeats.
     """
 
-    source: SignalFile
+    source: SeriesSource
     peak_w: Annotated[float | None, Field(ge=0.0)] = None
     scale: Annotated[float, Field(ge=0.0)] = 1.0
     base_w: Annotated[float, Field(ge=-1e12, le=1e12)] = 0.0
@@ -109,7 +108,7 @@ class ShareTerm:
     """
 
     rule: Variation | EnergyBudget | Stranded
-    source: SignalFile | None = None
+    source: SeriesSource | None = None
     end_s: Seconds = None
     full: Annotated[int | None, Field(ge=1)] = None
     repeat: bool = False
@@ -174,7 +173,7 @@ class SeriesSpec:
     @classmethod
     def of_file(cls, quantity: Quantity, path: Path) -> SeriesSpec:
         """Return the series of a file."""
-        return cls(quantity, (FileTerm(SignalFile(path, wanted=_WANTED[quantity])),), None, path, str(path))
+        return cls(quantity, (FileTerm(SeriesSource(path, quantity=_READ_AS[quantity])),), None, path, str(path))
 
     def timeline(self, clock: Clock | None = None, end_s: float = 0.0, full: float | None = None) -> Timeline:
         """Read or generate the series from 0 s on. Raises InputError.
@@ -247,12 +246,12 @@ class SeriesSpec:
             return self.battery.dispatch(supply, end_s)
 
     @property
-    def sources(self) -> tuple[SignalFile, ...]:
+    def sources(self) -> tuple[SeriesSource, ...]:
         """The files with their columns."""
         return tuple(term.source for term in self.terms if not isinstance(term, Constant) and term.source is not None)
 
     @property
-    def dated_sources(self) -> tuple[SignalFile, ...]:
+    def dated_sources(self) -> tuple[SeriesSource, ...]:
         """The files by date, in the unit of the quantity. Raises InputError."""
         if self.is_in_seconds:
             return ()
@@ -318,7 +317,7 @@ def _in_watts(rows: Timeline, watts: np.ndarray) -> Timeline:
 
 # texts ----------------------------------------------------------------------------------------------------------------
 
-_WANTED: Mapping[Quantity, Wanted | None] = {
+_READ_AS: Mapping[Quantity, Quantity] = {
     "power": "power",
     "machines": "any",
     "fraction": "any",
@@ -392,13 +391,13 @@ def _varied(words: Words, keys: Mapping[str, str]) -> ShareTerm:
     return words.build(ShareTerm, whole, rule=variation)
 
 
-def _ruled(words: Words, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> ShareTerm:
+def _ruled(words: Words, rule: type[EnergyBudget | Stranded], signal: Quantity | None) -> ShareTerm:
     keys, whole = keys_of(rule), _whole_of(words)
     words.expect(keys, FILE_KEYS, whole)
     if rule is Stranded and "threshold" not in words.values:
         raise InputError(words.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
     # a budget is shares of the mean, unless it has a reference
-    source = words.source(wanted, ratios=wanted is not None and "reference" not in words.values)
+    source = words.source(signal, relative=signal is not None and "reference" not in words.values)
     return words.build(ShareTerm, whole, rule=words.build(rule, keys), source=source)
 
 
@@ -438,7 +437,7 @@ def _file(words: Words) -> FileTerm | Constant:
     if words.quantity not in ("power", MACHINES, FRACTION):
         keys = {"repeat": "repeat"}
     words.expect(keys, FILE_KEYS)
-    source = words.source(_WANTED[words.quantity], ratios=words.quantity == "power" and "peak_w" in words.values)
+    source = words.source(_READ_AS[words.quantity], relative=words.quantity == "power" and "peak_w" in words.values)
     return words.build(FileTerm, keys, source=source)
 
 
@@ -458,9 +457,9 @@ _Maker = Callable[[Words], Term | Buffer]
 _SHARES: Mapping[str, _Maker] = {
     "walk": partial(_varied, keys=keys_of(Variation, "structure")),
     "uniform": partial(_varied, keys=keys_of(Variation, "structure", "step")),
-    "carbon": partial(_ruled, rule=EnergyBudget, wanted="carbon"),
-    "price": partial(_ruled, rule=EnergyBudget, wanted="price"),
-    "stranded": partial(_ruled, rule=Stranded, wanted=None),
+    "carbon": partial(_ruled, rule=EnergyBudget, signal="carbon"),
+    "price": partial(_ruled, rule=EnergyBudget, signal="price"),
+    "stranded": partial(_ruled, rule=Stranded, signal=None),
 }
 _CAPACITY: Mapping[str, _Maker] = {"": _file, "trace": _file, "constant": _constant, **_SHARES}
 _KINDS: Mapping[Quantity, Mapping[str, _Maker]] = {

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from batwatt.checks import number_named
 from batwatt.errors import InputError
-from batwatt.inputs.source import Dates, SignalFile
+from batwatt.inputs.source import Dates, SeriesSource
 from batwatt.inputs.table import STATED_ZONE, TIME, Table, numbers_in, says_end, words_of
 from batwatt.model.signal import parse_date_s
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
@@ -54,7 +54,7 @@ _SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
 _DAY = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 
 
-def times_of(table: Table, name: str, file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, bool, list[str]]:
+def times_of(table: Table, name: str, file: SeriesSource) -> tuple[npt.NDArray[np.float64], bool, bool, list[str]]:
     """Return times in s, since 1970 if they are dates (True), True if they are ends of intervals, and remarks.
 
     They are NaN for hours skipped by clocks. Dates without an offset are in the zone in the column's name, else in
@@ -84,7 +84,7 @@ def times_of(table: Table, name: str, file: SignalFile) -> tuple[npt.NDArray[np.
     return np.asarray(passed, dtype=np.float64), True, end, notes
 
 
-def _whole_dates(table: Table, name: str, file: SignalFile) -> tuple[list[str], bool]:
+def _whole_dates(table: Table, name: str, file: SeriesSource) -> tuple[list[str], bool]:
     """Return the dates of a column of times, and True if they are ends of intervals. Raises InputError.
 
     A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
@@ -108,7 +108,7 @@ def _whole_dates(table: Table, name: str, file: SignalFile) -> tuple[list[str], 
     return cells, file.stamp == "end" if file.stamp else end or any(map(_MIDNIGHT.search, cells))
 
 
-def _clocks(name: str, hours: list[str], end: bool, file: SignalFile) -> list[str]:
+def _clocks(name: str, hours: list[str], end: bool, file: SeriesSource) -> list[str]:
     """Return a column of hours as times of day. Raises InputError if they may be begins or ends."""
     numbers = [int(hour.rstrip("X*")) for hour in hours]
     if not (end or says_end(name) or file.stamp or {0, 24} & {*numbers}):
@@ -133,7 +133,7 @@ def _seconds(
     return numbers / per_s, first >= SINCE_1970_S
 
 
-def lengths_of(table: Table, name: str, file: SignalFile) -> npt.NDArray[np.float64] | None:
+def lengths_of(table: Table, name: str, file: SeriesSource) -> npt.NDArray[np.float64] | None:
     """Return the duration in s of each row by labels that are ranges; None for other labels. Raises InputError.
 
     The end may be a time of day only, as in `01.10.2025 00:00 - 00:15`.
@@ -170,7 +170,7 @@ def lengths_of(table: Table, name: str, file: SignalFile) -> npt.NDArray[np.floa
 
 
 def _labels(
-    labels: pd.Series[str], texts: pd.Series[str], table: Table, file: SignalFile
+    labels: pd.Series[str], texts: pd.Series[str], table: Table, file: SeriesSource
 ) -> tuple[pd.Series[pd.Timestamp], bool, pd.Series[str]]:
     """Return the dates of labels, True if they have an offset from UTC, and marks such as CEST. Raises InputError."""
     marks = texts.mask(texts.notna())
@@ -191,7 +191,7 @@ def _labels(
     return stamps + days.to_numpy() * np.timedelta64(24, "h"), offset, marks
 
 
-def _parse_zone(texts: pd.Series[str], file: SignalFile) -> str:
+def _parse_zone(texts: pd.Series[str], file: SeriesSource) -> str:
     """Return the time zone of dates without an offset. Raises InputError."""
     stated = STATED_ZONE.search(str(texts.name))
     if stated is not None and stated[1].lower() in _HEADER_ZONES:
@@ -275,7 +275,7 @@ def _stamps(begins: pd.Series[str], texts: pd.Series[str], table: Table) -> tupl
 
 
 def _stamps_of_parts(
-    begins: pd.Series[str], texts: pd.Series[str], table: Table, file: SignalFile
+    begins: pd.Series[str], texts: pd.Series[str], table: Table, file: SeriesSource
 ) -> pd.Series[pd.Timestamp]:
     """Return the dates of texts such as `20.03.2022 00:00` or `1/2/2022 0:15`. Raises InputError with the row."""
     import pandas as pd
@@ -316,7 +316,7 @@ def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], table: Table) -> None
         raise InputError(table.place(int(rows[0])), f"{texts.name} {texts.iloc[rows[0]][:40]!r} is not a date", hint)
 
 
-def moment(text: str, dated: bool, file: SignalFile) -> float:
+def moment(text: str, dated: bool, file: SeriesSource) -> float:
     """Parse a date to s since 1970, or a number of s of a file without dates. Raises InputError."""
     if dated:
         return parse_date_s(text, file.path, file.clock)
