@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from batwatt.errors import InputError, UnknownNameError, collect
 from batwatt.inputs.source import Gaps, SeriesSource
 from batwatt.inputs.stamps import lengths_of, moment, times_of
-from batwatt.inputs.table import TIME, Table, looks_like_date, numbers_in, read_table, time_column_of
+from batwatt.inputs.table import TIME, Table, looks_like_date, number_in, numbers_in, read_table, time_column_of
 from batwatt.model.signal import (
     EXAMPLES,
     POWER_W,
@@ -275,8 +276,8 @@ def _value_column(table: Table, file: SeriesSource, time_column: str) -> str:
     names = [name for name in table.names if name not in times]
     # columns of equal names count several times, and are refused below
     columns = zip(table.names, table.columns, strict=True)
-    plain = {name: numbers_in([cell.replace(",", "") for cell in cells]) for name, cells in columns}
-    numeric = [name for name in names if np.isfinite(plain[name]).any()]
+    numeric = [name for name, cells in columns if any(number_in(cell.replace(",", "")) < math.inf for cell in cells)]
+    numeric = [name for name in numeric if name not in times]
     forecasts = {name.lower().replace("actual", "forecast") for name in numeric if "actual" in name.lower()}
     numeric = [name for name in numeric if name.lower() not in forecasts]
     if file.quantity is not None and len(numeric) > 1:

@@ -117,10 +117,11 @@ class Table:
 
 def numbers_in(cells: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return the numbers of cells, NaN for a text that is none; `1_000` is none."""
-    return np.array([_number(cell) for cell in cells], dtype=np.float64)
+    return np.array([number_in(cell) for cell in cells], dtype=np.float64)
 
 
-def _number(cell: str) -> float:
+def number_in(cell: str) -> float:
+    """Return the number of a cell, NaN for a text that is none."""
     try:
         return math.nan if "_" in cell else float(cell)
     except ValueError:
@@ -191,7 +192,7 @@ def time_column_of(names: Sequence[str], cells: Sequence[str]) -> str | None:
 
 def _named_by(words: re.Pattern[str], names: Sequence[str], cells: Sequence[str]) -> list[str]:
     firsts = {name: cell for name, cell in zip(names, cells, strict=False) if words.search(words_of(name))}
-    timely = [name for name, cell in firsts.items() if looks_like_date(cell) or _number(cell) >= SINCE_1970_S]
+    timely = [name for name, cell in firsts.items() if looks_like_date(cell) or number_in(cell) >= SINCE_1970_S]
     return sorted(timely, key=lambda name: re.search(r"utc|gmt", name.lower()) is None)
 
 
@@ -214,7 +215,7 @@ def _csv_table(text: str, path: Path) -> Table:
     header, below = next(filled, "").strip("\r\n"), next(filled, "")
     if not header:
         raise InputError(path, "is empty", _HEADER)
-    if len(header.split()) == 1 and math.isfinite(_number(header)):
+    if len(header.split()) == 1 and math.isfinite(number_in(header)):
         return _machines_table(text, path)
     separator = next((sign for sign in ";\t" if sign in header and sign in below), None)
     separator = separator or next((sign for sign in ",;\t" if sign in header), " ")
@@ -344,7 +345,7 @@ def _tables(
             yield from _tables(inner, place, {**siblings, **row}, path, depth)
     elif isinstance(value, list) and len(value) > 1 and all(_is_scalars(row) and len(row) == 2 for row in value):
         head = ["time", "value"]
-        if all(isinstance(cell, str) and math.isnan(_number(cell)) for cell in value[0]):
+        if all(isinstance(cell, str) and math.isnan(number_in(cell)) for cell in value[0]):
             head, value = (value[0], value[1:]) if not looks_like_date(value[0][0]) else (head, value)
         pairs = {name: [row[index] for row in value] for index, name in enumerate(head)}
         yield _table(3, place, pairs, siblings, path)
