@@ -23,7 +23,7 @@ from batwatt.files import whole_file
 from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.convert import window_workload
 from batwatt.inputs.google_like import GoogleLike, google_like
-from batwatt.inputs.jobs import TraceJob
+from batwatt.inputs.jobs import REQUIRED, checked, jobs_of_frame
 from batwatt.inputs.load import windowed
 from batwatt.model.signal import Window
 from batwatt.model.work import run_times_s
@@ -81,15 +81,16 @@ def workload_of(source: Source, hosts: int) -> Workload:
     if source.kind == "pm100":
         return parse_workload(pm100_like(Pm100Like(**options), SEED), "w0", source.kind)
     if source.kind == "pmbs":
-        jobs = synthetic(Synthetic(**options), SEED)
+        columns = zip(*synthetic(Synthetic(**options), SEED), strict=True)
+        jobs = checked(dict(zip(("id", *REQUIRED), columns, strict=True)), source.kind)
     elif source.kind == "varcap":
-        rows: Any = varcap_table(VarcapLike(**options), SEED).to_dict("records")
-        names = ("arrival_time", "length", "cpus", "estimate")
-        jobs = [TraceJob(str(number), *map(row.get, names)) for number, row in enumerate(rows)]
+        table = varcap_table(VarcapLike(**options), SEED)
+        names = [name for name in ("arrival_time", "length", "cpus", "estimate") if name in table.columns]
+        jobs = jobs_of_frame(table[names].assign(id=range(len(table))), source.kind)
     else:
         window = Window(*source.window_s) if source.window_s else None
         return windowed(ROOT / source.kind, window, hosts, "s", LogOptions(begin=source.begin))
-    return window_workload(jobs, None, None, hosts, source=source.kind)
+    return window_workload(jobs, None, hosts)
 
 
 def rows_of(name: str) -> Iterator[tuple[Any, ...]]:

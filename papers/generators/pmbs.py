@@ -16,7 +16,7 @@ n = 20,000. The two weeks of the window then hold 2/3 of the jobs and 209,664 co
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,6 @@ from pydantic import Field
 
 from batwatt.checks import parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.jobs import TraceJob
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.timeline import MACHINES, MAX_STEPS, Timeline
 from batwatt.units import DAY_S
@@ -69,7 +68,16 @@ class Synthetic:
         return self.machines * self.cores * self.end_s / (MEAN_CORES * self.jobs)
 
 
-def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
+class SyntheticJob(NamedTuple):
+    """A job with times in s."""
+
+    id: str
+    submit_s: float
+    run_s: float
+    cpus: int
+
+
+def synthetic(params: Synthetic, seed: int) -> list[SyntheticJob]:
     """Generate the jobs of a synthetic trace in the order of their release; ids "0", "1", ...; whole seconds.
 
     Release: i / n x T_end. Cores: 1, 2, 4, 8 with probability 1/6, 1/3, 1/3, 1/6. Lengths (>= 1 s), of mean T_avg:
@@ -90,7 +98,8 @@ def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
     lengths = np.maximum(np.rint(exact_s), 1.0)
     rows = zip(releases.tolist(), lengths.tolist(), cores.tolist(), strict=True)
     return [
-        TraceJob(str(number), release_s, length_s, width) for number, (release_s, length_s, width) in enumerate(rows)
+        SyntheticJob(str(number), release_s, length_s, width)
+        for number, (release_s, length_s, width) in enumerate(rows)
     ]
 
 

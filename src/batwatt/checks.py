@@ -8,20 +8,14 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, tzinfo
 from functools import wraps
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
-    ClassVar,
-    Literal,
     TypeVar,
     dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
 )
 
 from batwatt.errors import InputError, UnknownNameError
@@ -158,74 +152,6 @@ def time_zone(where: object, name: str, text: str) -> tzinfo:
     except (ValueError, OSError, KeyError):
         hint = "write a name such as Europe/Berlin, or install tzdata"
         raise InputError(where, f"{name} {text!r} is not a time zone", hint) from None
-
-
-@dataclass(frozen=True)
-class Between:
-    """The interval of a number, with its unit: `ends` are its brackets, `]` and `[` exclude `low` and `high`."""
-
-    low: float
-    high: float = math.inf
-    ends: str = "[]"
-    unit: str = ""
-
-    def check(self, where: object, name: str, value: object, whole: bool = False) -> None:
-        """Raise InputError, with the bounds, unless the value is a number in the interval, and an int if `whole`."""
-        if whole:
-            checked_whole(where, name, value, int(self.low), None if self.high == math.inf else int(self.high))
-            return
-        try:
-            real = number(value)
-        except ValueError:
-            real = math.nan
-        above = self.low < real if self.ends[0] == "]" else self.low <= real
-        if not (above and (real < self.high if self.ends[1] == "[" else real <= self.high)):
-            what = f"a number in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
-            if self.high == math.inf:
-                what = f"a finite number {'>' if self.ends[0] == ']' else '>='} {self.low:g}"
-            unit = f" {self.unit}" if self.unit else ""
-            raise InputError(where, f"{name} must be {what}{unit}, got {shown(value)}", "correct it")
-
-
-class Parameters:
-    """Base of dataclasses that check their fields: `Annotated[float, Between(0.0)]`, such an int, bool, or `Literal`.
-
-    Texts are checked, too. A field may be None if its type has None; fields of other types are not checked. Raises
-    InputError about `WHERE`.
-    """
-
-    WHERE: ClassVar[str] = "parameters"
-    HINTS: ClassVar[Mapping[str, Any]] = {}
-
-    def __init_subclass__(cls, where: str = "") -> None:
-        cls.WHERE, cls.HINTS = where or cls.WHERE, get_type_hints(cls, include_extras=True)
-
-    def __post_init__(self) -> None:
-        for name, hint in self.HINTS.items():
-            value, kinds = getattr(self, name), kinds_of(hint)
-            choices = {one: None for kind in (hint, *kinds) if get_origin(kind) is Literal for one in get_args(kind)}
-            if value is None and type(None) in kinds:
-                continue
-            if choices:
-                if not isinstance(value, str) or value not in choices:
-                    got = value if isinstance(value, str) else type(value).__name__
-                    raise UnknownNameError(self.WHERE, f"value of {name}", got, choices, "Correct it.")
-            elif hint in (str, str | None):
-                if not isinstance(value, hint):
-                    raise InputError(self.WHERE, f"{name} must be a text, got {shown(value)}", "write it in quotes")
-            elif hint is bool and not isinstance(value, bool):
-                raise InputError(self.WHERE, f"{name} must be true or false, got {shown(value)}", "correct it")
-            elif get_origin(hint) is Annotated:
-                hint.__metadata__[0].check(self.WHERE, name, value, int in kinds)
-                if isinstance(value, int) and int not in kinds and abs(value) > 2**53:
-                    # numpy has no integers of any length
-                    object.__setattr__(self, name, float(value))
-
-
-def kinds_of(hint: Any) -> tuple[Any, ...]:
-    """Return the types in the type of a field, such as float and None."""
-    kind = hint.__origin__ if get_origin(hint) is Annotated else hint
-    return (kind, *get_args(kind))
 
 
 def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str, Any]], InputError]) -> _Model:

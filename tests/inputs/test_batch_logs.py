@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from files_of_tests import refusal, written
+from tables_of_jobs import core_of, more_of
 
 from batwatt.inputs.batch_logs import USUAL, LogOptions, duration_s
 from batwatt.inputs.convert import format_of, read_trace
@@ -30,7 +31,7 @@ def test_oddities(caplog):
         # the submission of 103
         f"{ODDITIES}: 0 s is 2024-03-01T09:59:50Z, the first submission",
     ]
-    assert [(job.id, job.submit_s, job.run_s, job.cpus, job.requested_s) for job in jobs] == [
+    assert [core_of(job) for job in jobs] == [
         ("101", 10, 3600, 4, 93784),
         ("102", 20, 3600, 8, 7200),
         ("103_1", 0, 300, 1, 300),
@@ -43,7 +44,7 @@ def test_oddities(caplog):
     physics = {"user": "ann", "group": "physics", "queue": "long"}
     short = {"user": "bob", "queue": "short"}
     chem = {"user": "eve", "group": "chem", "queue": "long"}
-    assert [dict(job.extra) for job in jobs] == [
+    assert [more_of(job) for job in jobs] == [
         # its own energy, not that of its step
         {"memory": 8, "start_s": 1810, "power_w": 10, **physics},
         # 500 MB x 8; the step with the most
@@ -85,7 +86,7 @@ LINE = "7|2024-07-01T12:00:00|2024-07-01T12:10:00|2024-07-01T13:10:00|01:00:00|2
 )
 def test_which_field_counts(tmp_path: Path, head: str, line: str, submit_start_run_cpus):
     [job] = jobs_in(dump(tmp_path, f"{head}\n{line}\n"))
-    assert (job.submit_s, job.extra.get("start_s"), job.run_s, job.cpus) == submit_start_run_cpus
+    assert (job["submission_time_s"], job.get("start_s"), job["length_s"], job["hosts"]) == submit_start_run_cpus
 
 
 @pytest.mark.parametrize("tz,jobs", [("Europe/Berlin", 1), ("UTC", 0)])
@@ -120,7 +121,7 @@ def test_run_times_over_changes_of_clocks(tmp_path: Path, line: str, tz: str, ru
         if run_s is None:
             assert "no job that ran" in refusal(jobs_in, log, LogOptions(tz=tz))
         else:
-            assert [job.run_s for job in jobs_in(log, LogOptions(tz=tz))] == [run_s]
+            assert [job["length_s"] for job in jobs_in(log, LogOptions(tz=tz))] == [run_s]
 
 
 @pytest.mark.parametrize(
@@ -140,13 +141,13 @@ def test_waits_over_a_change_of_clocks(tmp_path: Path, submit: str, start: str, 
     head = "job_id,submit_time,start_time,end_time,num_cores_alloc"
     for log in (sacct, written(tmp_path, f"{head}\n7,{','.join(dates)},4\n", "pm100.csv")):
         [job] = jobs_in(log, LogOptions(tz="Europe/Berlin"))
-        assert (job.extra["start_s"], job.run_s) == wait_run_s
+        assert (job["start_s"], job["length_s"]) == wait_run_s
 
 
 def test_starts_stand_for_submissions_with_a_remark(tmp_path: Path, caplog):
     late = "8||2024-07-01T12:30:00|9|1"
     path = dump(tmp_path, f"JobID|Submit|Start|ElapsedRaw|NCPUS\n7|2024-07-01T12:00:00|Unknown|9|1\n{late}\n")
-    assert [(job.id, job.submit_s) for job in jobs_in(path)] == [("7", 0), ("8", 1800)]
+    assert [(job["id"], job["submission_time_s"]) for job in jobs_in(path)] == [("7", 0), ("8", 1800)]
     assert f"{path}: 1 of 2 jobs state no submission: submitted at their start" in caplog.messages
 
 
@@ -158,7 +159,7 @@ def test_a_first_line_with_an_endless_quotation_is_no_header(tmp_path: Path):
 def test_a_line_with_an_endless_quotation_is_malformed(tmp_path: Path, caplog):
     line = "7,1703688808,9,36"
     path = dump(tmp_path, f'JobID,Submit,ElapsedRaw,NCPUS\n{line}\n8,"{"x" * 200_000}\n{line.replace("7", "9", 1)}\n')
-    assert [job.id for job in jobs_in(path)] == ["7", "9"]
+    assert [job["id"] for job in jobs_in(path)] == ["7", "9"]
     assert "1 of 3 lines of jobs are left out: 1 malformed" in caplog.text
 
 
@@ -172,7 +173,7 @@ def test_long_cells_take_no_quadratic_time(tmp_path: Path, field: str, cell: str
     rows = ({name: name for name in names}, cells, cells | {field: cell, "JobName": "a|b"})
     path = dump(tmp_path, "\n".join("|".join(row.get(name, "2") for name in names) for row in rows))
     begin_s = time.process_time()
-    assert [job.cpus for job in jobs_in(path)] == [2]
+    assert [job["hosts"] for job in jobs_in(path)] == [2]
     assert time.process_time() - begin_s < 5.0
 
 
@@ -194,7 +195,7 @@ def test_separators_in_a_name(tmp_path: Path, caplog, end: str):
         "",
     ]
     path = dump(tmp_path, "".join(f"{line}{end if line else ''}\n" for line in lines))
-    jobs = [(job.id, job.cpus, job.run_s, job.extra.get("power_w")) for job in jobs_in(path)]
+    jobs = [(job["id"], job["hosts"], job["length_s"], job.get("power_w")) for job in jobs_in(path)]
     assert jobs == [("21", 64, 3600, None), ("22", 64, 3600, None), ("23", 64, 1800, 4)]
     assert f"{path}: 3 jobs; 2 of 5 lines of jobs are left out: 2 malformed" in caplog.messages
 
@@ -204,7 +205,10 @@ def test_line_1_decides_on_a_last_separator(tmp_path: Path):
     # names of two texts; as the line ends, its last cell is whole
     path = dump(tmp_path, f"{head}|\n1|a|b{line}|\n2|ab{line}|\n3|ab{line[:-1]}\n")
     for log in (USUAL, LogOptions(fields=head.replace("|", ","))):
-        assert [(job.id, job.run_s, job.cpus) for job in jobs_in(path, log)] == [("1", 600, 4), ("2", 600, 4)]
+        assert [(job["id"], job["length_s"], job["hosts"]) for job in jobs_in(path, log)] == [
+            ("1", 600, 4),
+            ("2", 600, 4),
+        ]
     message = "holds no job: 1 lines have not the fields of line 1"
     assert message in refusal(jobs_in, dump(tmp_path, f"{head}|\n2|ab{line}\n"))
     assert message in refusal(jobs_in, dump(tmp_path, f"{head}\n2|ab{line}|\n"))
@@ -217,13 +221,15 @@ def test_fields_without_a_header(tmp_path: Path, text: tuple[str, ...], end: str
     fields = "JobID,JobName,State,Submit,Start,Elapsed,AllocCPUS,Timelimit"
     lines = [f"{id}|{name}|COMPLETED|{DATES}|00:10:00|4|{end}\n" for id, name in enumerate(text)]
     jobs = jobs_in(dump(tmp_path, "".join(lines)), LogOptions(fields=fields))
-    assert [(job.id, job.run_s, job.cpus) for job in jobs] == [(str(id), 600, 4) for id in range(len(text))]
+    assert [(job["id"], job["length_s"], job["hosts"]) for job in jobs] == [
+        (str(id), 600, 4) for id in range(len(text))
+    ]
 
 
 def test_fields_of_lines_with_commas(tmp_path: Path):
     lines = f"1,{DATES},00:10:00,4\n2,{DATES},00:20:00,8\n".replace("|", ",")
     jobs = jobs_in(dump(tmp_path, lines), LogOptions(fields="JobID,Submit,Start,Elapsed,AllocCPUS"))
-    assert [(job.id, job.run_s, job.cpus) for job in jobs] == [("1", 600, 4), ("2", 1200, 8)]
+    assert [(job["id"], job["length_s"], job["hosts"]) for job in jobs] == [("1", 600, 4), ("2", 1200, 8)]
 
 
 def test_a_separator_in_one_of_two_texts(tmp_path: Path, caplog):
@@ -231,18 +237,18 @@ def test_a_separator_in_one_of_two_texts(tmp_path: Path, caplog):
     # ann with the comment "x|y", or user x with the name "a|ann"
     unclear, clear = f"1|a|ann|x|y|{DATES}|60|1", f"2|a|ann|x|{DATES}|60|1"
     [job] = jobs_in(dump(tmp_path, f"{head}\n{unclear}\n{clear}\n"))
-    assert (job.id, job.extra["user"]) == ("2", "ann")
+    assert (job["id"], job["user"]) == ("2", "ann")
     assert "1 of 2 lines of jobs are left out: 1 with a separator in one of several texts" in caplog.text
     # as Cluster is not read, both are the same job
     [job] = jobs_in(dump(tmp_path, f"{head.replace('User', 'Cluster')}\n{unclear}\n"))
-    assert (job.id, job.run_s) == ("1", 60)
+    assert (job["id"], job["length_s"]) == ("1", 60)
 
 
 def test_steps_apart_from_their_jobs(tmp_path: Path):
     head = "JobID|Submit|ElapsedRaw|NCPUS|ConsumedEnergy"
     lines = ["8.0||5|1|2K", "8.1||5|1|1.5K", "7|2024-07-01T12:00:00|10|1|", "8|2024-07-01T12:00:00|10|1|", "7.0|||1|30"]
     jobs = jobs_in(dump(tmp_path, "\n".join([head, *lines]) + "\n"))
-    assert [(job.id, job.extra["power_w"]) for job in jobs] == [("7", 3), ("8", 200)]
+    assert [(job["id"], job["power_w"]) for job in jobs] == [("7", 3), ("8", 200)]
 
 
 def test_joined_dumps(tmp_path: Path):
@@ -252,7 +258,7 @@ def test_joined_dumps(tmp_path: Path):
     taken = LINE.replace("7|", "7-2|", 1)
     path = dump(tmp_path, "\n".join([HEAD, LINE, HEAD, other, LINE, again, taken, ""]))
     for log in (USUAL, LogOptions(fields=HEAD.replace("|", ","))):
-        assert [job.id for job in jobs_in(path, log)] == ["7", "8", "7-3", "7-2"]
+        assert [job["id"] for job in jobs_in(path, log)] == ["7", "8", "7-3", "7-2"]
 
 
 def test_found_by_its_header(tmp_path: Path):
@@ -319,7 +325,7 @@ def test_units_of_memory(tmp_path: Path, text: str, memory_gb: float | None):
     head, line = f"{HEAD}|NNodes|ReqMem", "7|2024-07-01T12:00:00|2024-07-01T12:10:00|Unknown|01:00:00|4|2"
     [job] = jobs_in(dump(tmp_path, f"{head}\n{line}|{text}\n"))
     expected = None if memory_gb is None else round(memory_gb, 6)
-    assert job.extra.get("memory") == expected
+    assert job.get("memory") == expected
 
 
 def test_memory_in_bytes_is_refused(tmp_path: Path):
@@ -349,7 +355,7 @@ def test_parts_make_no_difference(monkeypatch):
         monkeypatch.setattr("batwatt.inputs.batch_logs.ROWS", rows)
         assert list(jobs_in(ODDITIES)) == whole
     # 109 has one node, but no CPU
-    assert [job.cpus for job in jobs_in(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]
+    assert [job["hosts"] for job in jobs_in(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
 TIMES = "ctime=1506830400 qtime=1506830400 etime=1506830400 start=1506830460"
@@ -373,14 +379,14 @@ def test_pbs(tmp_path: Path, name: str, caplog):
     table = read_trace(path)
     first, second = table
     # slots 0, 1, 2, 3, 7 of c3 and 2 of c4
-    assert (first.id, first.submit_s, first.run_s, first.cpus, first.requested_s) == ("1.m1", 0, 3605, 6, 108_000)
-    assert dict(first.extra) == {"start_s": 60, "user": "ann", "group": "bio", "queue": "batch"}
+    assert core_of(first) == ("1.m1", 0, 3605, 6, 108_000)
+    assert more_of(first) == {"start_s": 60, "user": "ann", "group": "bio", "queue": "batch"}
     # a sampled walltime of 0: from start to end
-    assert (second.id, second.run_s, second.cpus, second.requested_s) == ("2.m1", 3, 24, None)
-    assert dict(second.extra) == {"start_s": 60, "user": "bob", "queue": "long"}
+    assert (second["id"], second["length_s"], second["hosts"], second.get("estimate_s")) == ("2.m1", 3, 24, None)
+    assert more_of(second) == {"start_s": 60, "user": "bob", "queue": "long"}
     assert table.origin_s == 1_506_830_400
     assert f"{path}: 2 jobs; 2 of 4 lines of jobs are left out: 1 malformed, 1 never ran" in caplog.text
-    assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
+    assert [job["hosts"] for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -404,7 +410,7 @@ def test_pbs(tmp_path: Path, name: str, caplog):
 def test_widths_of_pbs(tmp_path: Path, caplog, words: str, cpus: int):
     record = f"10/01/2017 01:01:00;E;1.m1;user=ann {TIMES} {words} end=1506834060\n"
     [job] = read_trace(written(tmp_path, record, "day.pbs"))
-    assert job.cpus == cpus
+    assert job["hosts"] == cpus
     assert ("1 jobs have no width but exec_host=HOST/N" in caplog.text) == (words == "exec_host=n1/16")
 
 
@@ -413,7 +419,7 @@ def test_parents_of_arrays_are_no_jobs(tmp_path: Path, caplog):
     line = "03/01/2024 10:00:10;E;{}.head;user=ann ctime=0 start={} end={} exec_host=n1/0*4 Resource_List.ncpus=4\n"
     records = [("7[1]", 1709280000, 1709283600), ("7[2]", 1709283600, 1709287200), ("7[]", 1709280000, 1709287201)]
     path = written(tmp_path, "".join(line.format(*record) for record in records), "day.pbs")
-    assert [(job.id, job.run_s, job.cpus) for job in read_trace(path)] == [
+    assert [(job["id"], job["length_s"], job["hosts"]) for job in read_trace(path)] == [
         ("7[1].head", 3600, 4),
         ("7[2].head", 3600, 4),
     ]

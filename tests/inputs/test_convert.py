@@ -10,11 +10,12 @@ import pytest
 from files_of_tests import refusal, written
 from hypothesis import given
 from hypothesis import strategies as st
+from tables_of_jobs import core_of, jobs_of, more_of, row
 
 from batwatt.errors import InputError
-from batwatt.inputs.batch_logs import LogOptions
-from batwatt.inputs.convert import TraceJob, convert_file, format_of, read_trace, to_batsim
-from batwatt.inputs.formats import SwfJob, iter_swf
+from batwatt.inputs.batch_logs import USUAL, LogOptions
+from batwatt.inputs.convert import convert_file, format_of, from_zero, read_trace, to_batsim
+from batwatt.inputs.formats import read_swf
 from batwatt.inputs.google_like import to_text
 from batwatt.protocol.workload4 import parse_workload
 
@@ -55,15 +56,16 @@ def swf(tmp_path: Path) -> Path:
 
 
 def test_swf_fields_and_more(tmp_path: Path, swf: Path, caplog):
-    jobs = list(iter_swf(swf))
-    assert jobs[0] == SwfJob(1, 100, 5, 3600, 16, -1, -1, 32, 7200, -1, 1, 3, 1, -1, 2, -1, -1, -1)
-    assert (len(jobs), jobs[1].run_time, jobs[4].think_time) == (5, 600.25, 10)
+    jobs = list(read_swf(swf, others=True))
+    numbers = (1, 100, 5, 3600, 16, -1, -1, 32, 7200, -1, 1, 3, 1, -1, 2, -1, -1, -1)
+    assert tuple(jobs[0].values())[:18] == numbers and all(type(value) is int for value in numbers)
+    assert (len(jobs), jobs[1]["run_time"], jobs[4]["think_time"]) == (5, 600.25, 10)
     # as MetaCentrum's: 21 fields; also tabs, CRLF and a comment at the end of a line
     lines = [line if line.startswith(";") or not line else f"{line} 0 foo -1" for line in SWF.splitlines()]
     lines[6] = lines[6].replace("  ", "\t") + " ; a note of 4 words"
     longer = tmp_path / "longer.swf"
     longer.write_text("\r\n".join(lines) + "\r\n", newline="")
-    assert list(iter_swf(longer)) == jobs
+    assert list(read_swf(longer, others=True)) == jobs
     assert caplog.messages == [f"{longer}: 5 jobs have up to 21 fields; those after the 18th of SWF are ignored"]
     assert list(read_trace(longer)) == list(read_trace(swf))
 
@@ -73,10 +75,15 @@ def test_swf_jobs_without_a_submission(tmp_path: Path, caplog):
     lines.append("3 20 -1 30.5 -1 -1 4096 2 -1" + " -1" * 9)
     path = written(tmp_path, "\n".join(lines), "thunder.swf")
     first, second = read_trace(path)
-    assert (first.submit_s, first.run_s, first.cpus, first.requested_s) == (0, 60, 4, 90)
-    assert dict(first.extra) == {"start_s": 5, "user": "3", "queue": "2"}
+    assert core_of(first)[1:] == (0, 60, 4, 90)
+    assert more_of(first) == {"start_s": 5, "user": "3", "queue": "2"}
     # 4096 KB for each of two
-    assert (second.submit_s, second.run_s, second.cpus, dict(second.extra)) == (10, 30.5, 2, {"memory": 0.007812})
+    assert (second["submission_time_s"], second["length_s"], second["hosts"], more_of(second)) == (
+        10,
+        30.5,
+        2,
+        {"memory": 0.007812},
+    )
     assert f"{path}: 1 of 3 jobs are left out, without a submission" in caplog.text
     assert [job["id"] for job in convert_file(path).workload["jobs"]] == ["1", "3"]
 
@@ -99,7 +106,7 @@ PARTS = "1 0 10 100 {} 2 1|1 -1 50 120 {} 2 1|1 -1 40 80 {} 3 1"
 def test_partial_executions_of_swf(tmp_path: Path, caplog, lines: str, jobs, told):
     text = "".join(f"{line.format('8 -1 -1 8 600 -1')} 1 1 1 1 -1 -1\n" for line in lines.split("|"))
     path = written(tmp_path, text, "bursts.swf")
-    assert [(job.id, job.submit_s, job.run_s, job.cpus) for job in read_trace(path)] == jobs
+    assert [(job["id"], job["submission_time_s"], job["length_s"], job["hosts"]) for job in read_trace(path)] == jobs
     message = "{}: {} lines of status 2, 3 or 4 are parts of {} jobs; {} of these have no other line and are their sum"
     assert message.format(path, *told) in caplog.messages
     assert sorted(job["id"] for job in convert_file(path).workload["jobs"]) == sorted(id for id, *_ in jobs)
@@ -110,10 +117,10 @@ def test_parts_of_swf_out_of_order_and_of_several_widths(tmp_path: Path, caplog)
     lines = ["1 200 50 10 6 -1 -1 6 600 -1 2", "1 100 5 10 2 -1 -1 2 900 -1 3", "2 300 -1 60 -1 -1 -1 4 70 -1 2"]
     path = written(tmp_path, "".join(f"{line} 1 1 1 1 1 -1 -1\n" for line in lines), "bursts.swf")
     first, second = read_trace(path, log=LogOptions(begin="0"))
-    assert (first.submit_s, first.extra["start_s"], first.requested_s) == (100, 105, 900)
-    assert (first.cpus, first.run_s) == (6, 13.333333)
+    assert (first["submission_time_s"], first["start_s"], first.get("estimate_s")) == (100, 105, 900)
+    assert (first["hosts"], first["length_s"]) == (6, 13.333333)
     # requested processors, as none are allocated
-    assert (second.cpus, second.run_s) == (4, 60)
+    assert (second["hosts"], second["length_s"]) == (4, 60)
     assert f"{path}: 1 of these jobs have parts of several widths" in caplog.text
 
 
@@ -129,7 +136,7 @@ def test_memory_of_swf_in_bytes(tmp_path: Path, caplog, memories_kb: list[int], 
     lines = [f"{n} {n} 0 60 4 -1 -1 4 -1 {kb} 1" + " -1" * 7 for n, kb in enumerate(memories_kb)]
     jobs = read_trace(written(tmp_path, "\n".join(lines), "a.swf"))
     expected = [kb * 4 / 2**20 if read else None for kb in memories_kb]
-    assert [job.extra.get("memory") for job in jobs] == expected
+    assert [job.get("memory") for job in jobs] == expected
     assert ("KB for each processor" in caplog.text) is not read
 
 
@@ -150,31 +157,35 @@ def test_swf_becomes_batsim(swf: Path):
     ("line", "message"),
     [
         ("1 2 3", "line 2: has 3 fields"),
-        ("1 0 0 10 1.5 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors"),
-        ("1 0 0 10 1e308 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors 1e+308 is larger than 1e+15"),
-        (f"1 0 0 10 1 -1 -1 1 1 {'1' * 400} 1 1 1 1 1 1 -1 -1", "line 2: requested_memory '111"),
+        ("1 0 0 10 1.5 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: hosts must be a whole number below 2^53, got 1.5"),
+        (
+            "1 0 0 10 1e308 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1",
+            "line 2: allocated_processors 1e+308 is not a number",
+        ),
+        (f"1 0 0 10 1 -1 -1 1 1 {'1' * 400} 1 1 1 1 1 1 -1 -1", "line 2: requested_memory"),
         ("1 -2 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: submit_time must be >= 0 s, got -2"),
         ("1 0 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 ; -1", "line 2: has 17 fields, an SWF job has 18"),
     ],
 )
 def test_swf_errors_name_the_line(tmp_path: Path, line: str, message: str):
     path = written(tmp_path, f"; MaxProcs: 4\n{line}\n", "bad.swf")
-    refused = refusal(list, iter_swf(path))
+    refused = refusal(read_swf, path)
     assert message in refused and str(path) in refused
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1: lacks the column 'arrival_time'"),
-        ("arrival_time,length\n", "line 1: lacks the column 'cpus'"),
+        ("", "line 1: lacks the column 'submission_time_s' or 'arrival_time'"),
+        ("arrival_time,length\n", "line 1: lacks the column 'hosts' or 'cpus'"),
         ("arrival_time,length,cpus,cpus\n", "line 1: names a column twice"),
         ("arrival_time,length,cpus\n0,1\n", "line 2: has 2 fields"),
         ("arrival_time,length,cpus\n0,1,1\n0,ten,1\n", "line 3: length"),
         ("arrival_time,length,cpus\n", "no job to convert"),
         pytest.param("arrival_time,length,cpus\n0,1," + "1" * 200_000 + "\n", "is not CSV", id="long"),
-        ("arrival_time,length,cpus,id\n0,1,1,x\n", "'id' has the name of a Batsim field"),
-        ("arrival_time,length,cpus\n0,1,1e300\n", "requests more than"),
+        ("arrival_time,length,cpus,res\n0,1,1,x\n", "'res' has the name of a Batsim field"),
+        ("arrival_time,length,cpus\n0,1,1e300\n", "line 2: cpus must be a whole number below 2^53, got 1e300"),
+        ("arrival_time,length,cpus\n0,1,1e12\n", "line 2: requests more than"),
     ],
 )
 def test_csv_errors_name_the_place(tmp_path: Path, text: str, message: str):
@@ -184,7 +195,7 @@ def test_csv_errors_name_the_place(tmp_path: Path, text: str, message: str):
 
 
 def test_flops_keep_the_run_time_on_the_reference():
-    jobs = [TraceJob("a", 0, 10, 4), TraceJob("b", 1, 10, 1, 10.0), TraceJob("c", 2, 3.5, 1)]
+    jobs = jobs_of(row("a", 0, 10, 4), row("b", 1, 10, 1, estimate_s=10.0), row("c", 2, 3.5, 1))
     done = to_batsim(jobs, reference_flops=2e9, walltime_factor=1.0)
     check_batsim(done.workload)
     assert len(done.workload["profiles"]) == 2
@@ -192,10 +203,11 @@ def test_flops_keep_the_run_time_on_the_reference():
     assert [job["walltime"] for job in done.workload["jobs"]] == [10, 10, 4]
     assert done.outrun == 0
     # a request limits nothing
-    done = to_batsim([TraceJob("a", 0, 10, 1, 10.0), TraceJob("b", 0, 10, 1, 11.0), TraceJob("c", 0, 3.5, 1, 2.0)])
+    requests = (("a", 10, 10.0), ("b", 10, 11.0), ("c", 3.5, 2.0))
+    done = to_batsim(jobs_of(*(row(id, 0, length_s, 1, estimate_s=request) for id, length_s, request in requests)))
     assert [(job["walltime"], job.get("estimate_s")) for job in done.workload["jobs"]] == [(11, 10), (11, None), (4, 2)]
     assert done.outrun == 2
-    done = to_batsim([TraceJob("a", 5, 10, 64), TraceJob("b", 5, 10, 2)], walltime_factor=None, nb_res=4)
+    done = to_batsim(jobs_of(row("a", 5, 10, 64), row("b", 5, 10, 2)), walltime_factor=None, nb_res=4)
     assert not any("walltime" in job for job in done.workload["jobs"]) and done.too_wide == 1
 
 
@@ -204,16 +216,16 @@ def test_flops_keep_the_run_time_on_the_reference():
     [
         ({"walltime_factor": 1.0}, "walltime_factor must be > 1"),
         ({"reference_flops": 1e22}, "work"),
-        ({"reference_flops": 1e9, "walltime_factor": 0.5}, "must be a finite number >= 1, got 0.5"),
+        ({"reference_flops": 1e9, "walltime_factor": 0.5}, "must be >= 1, got 0.5"),
         ({"cores_per_server": 0}, "cores_per_server"),
         ({"nb_res": 0}, "nb_res"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str):
-    job = TraceJob("a", 0, 10, 1)
-    assert message in refusal(to_batsim, [job], **options)
-    assert "appears twice" in refusal(to_batsim, [job, job])
-    assert "without '!'" in refusal(to_batsim, [TraceJob("w0!a", 0, 10, 1)])
+    job = row("a", 0, 10, 1)
+    assert message in refusal(to_batsim, jobs_of(job), **options)
+    assert "appears twice" in refusal(to_batsim, jobs_of(job, job))
+    assert "without '!'" in refusal(to_batsim, jobs_of(row("w0!a", 0, 10, 1)))
 
 
 def test_the_format_comes_from_the_name_or_the_option(tmp_path: Path, swf: Path):
@@ -232,28 +244,30 @@ def test_the_format_comes_from_the_name_or_the_option(tmp_path: Path, swf: Path)
 @given(
     st.lists(
         st.builds(
-            TraceJob,
+            row,
             id=st.uuids().map(str),
-            submit_s=st.floats(-1e9, 1e9),
-            run_s=st.floats(-10, 1e7),
-            cpus=st.integers(-1, 10_000),
-            requested_s=st.none() | st.floats(-1, 1e7),
+            submission_time_s=st.floats(-1e9, 1e9),
+            length_s=st.floats(-10, 1e7),
+            hosts=st.integers(-1, 10_000),
+            estimate_s=st.none() | st.floats(-1, 1e7),
         ),
+        min_size=1,
         max_size=20,
     ),
     st.integers(1, 64),
     st.floats(1.0, 10.0, exclude_min=True),
 )
-def test_any_trace_becomes_a_valid_workload_or_one_line(jobs, cores, factor):
+def test_any_trace_becomes_a_valid_workload_or_one_line(rows, cores, factor):
+    jobs = jobs_of(*rows)
     try:
-        done = to_batsim(jobs, cores_per_server=cores, walltime_factor=factor)
+        done = to_batsim(from_zero(jobs, USUAL), cores_per_server=cores, walltime_factor=factor)
     except InputError as error:
         assert "\n" not in str(error)
         return
     check_batsim(done.workload)
     assert done.kept + done.skipped == len(jobs)
     assert min(job["subtime"] for job in done.workload["jobs"]) == 0
-    for row, job in zip(done.workload["jobs"], (j for j in jobs if round(j.run_s, 6) > 0 and j.cpus > 0), strict=True):
-        assert (row["res"] - 1) * cores < job.cpus <= row["res"] * cores
-        if job.requested_s is None:
-            assert row["walltime"] > done.workload["profiles"][row["profile"]]["delay"]
+    for converted, job in zip(done.workload["jobs"], jobs.rows(jobs.runnable()), strict=True):
+        assert (converted["res"] - 1) * cores < job["hosts"] <= converted["res"] * cores
+        if "estimate_s" not in job:
+            assert converted["walltime"] > done.workload["profiles"][converted["profile"]]["delay"]

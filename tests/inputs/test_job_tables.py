@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from files_of_tests import refusal
+from tables_of_jobs import core_of, more_of
 
 from batwatt.errors import MissingExtraError
 from batwatt.inputs.batch_logs import LogOptions
@@ -70,27 +71,27 @@ def test_pm100(tmp_path: Path, name: str, caplog):
     assert format_of(path) == "table"
     # the first submission is that of 12
     first, second = read_trace(path)
-    assert (first.id, first.submit_s, first.run_s, first.cpus, first.requested_s) == ("11", 3600, 3600, 256, 5400)
+    assert core_of(first) == ("11", 3600, 3600, 256, 5400)
     # samples of the whole job, whatever its nodes; their variance is (200^2 + 300^2 + 100^2) / 3
     power = {"power_w": 1200, "power_std_w": 216.02469, "power_max_w": 1500}
     labels = {"user": "7", "group": "1", "queue": "a"}
-    assert dict(first.extra) == {"start_s": 5400, **power, **labels}
-    assert (second.id, second.submit_s, second.run_s, second.cpus, second.requested_s) == ("12", 0, 60, 8, None)
-    assert dict(second.extra) == {"start_s": 20, "user": "8", "group": "1", "queue": "b"}
+    assert more_of(first) == {"start_s": 5400, **power, **labels}
+    assert core_of(second) == ("12", 0, 60, 8, None)
+    assert more_of(second) == {"start_s": 20, "user": "8", "group": "1", "queue": "b"}
     assert f"{path}: 2 jobs; 2 of 4 lines of jobs are left out: 1 running, 1 never ran" in caplog.text
-    assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
+    assert [job["hosts"] for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
 
 
 @FORMATS
 def test_fdata(tmp_path: Path, name: str, caplog):
     path = written(FDATA, tmp_path, name)
     first, second = read_trace(path)
-    assert (first.id, first.submit_s, first.run_s, first.cpus, first.requested_s) == ("x1", 0, 100, 96, 3600)
+    assert core_of(first) == ("x1", 0, 100, 96, 3600)
     # the mean of a node, on two
-    assert dict(first.extra) == {"start_s": 300, "power_w": 241, "user": "u1"}
+    assert more_of(first) == {"start_s": 300, "power_w": 241, "user": "u1"}
     # cores as requested, run time from start to end
-    assert (second.submit_s, second.run_s, second.cpus, second.requested_s) == (10, 30, 24, None)
-    assert dict(second.extra) == {"start_s": 10, "user": "u2"}
+    assert core_of(second)[1:] == (10, 30, 24, None)
+    assert more_of(second) == {"start_s": 10, "user": "u2"}
     assert "2 jobs; 1 of 3 lines of jobs are left out: 1 without a run time" in caplog.text
 
 
@@ -106,11 +107,11 @@ def test_eagle(tmp_path: Path):
     path = tmp_path / "eagle.csv"
     path.write_text(EAGLE)
     first, second, third = read_trace(path, log=LogOptions(width="nodes"))
-    assert (first.submit_s, first.run_s, first.cpus, first.requested_s) == (0, 3600, 2, 7200)
-    assert dict(first.extra) == {"start_s": 600, "user": "ann", "group": "ice", "queue": "short", "qos": "high"}
+    assert core_of(first)[1:] == (0, 3600, 2, 7200)
+    assert more_of(first) == {"start_s": 600, "user": "ann", "group": "ice", "queue": "short", "qos": "high"}
     # tasks of an array, also those that started together
-    assert (second.id, third.id, third.submit_s, third.extra["start_s"]) == ("6", "6-2", 300, 310)
-    assert read_trace(path)[0].cpus == 36
+    assert (second["id"], third["id"], third["submission_time_s"], third["start_s"]) == ("6", "6-2", 300, 310)
+    assert next(iter(read_trace(path)))["hosts"] == 36
 
 
 def test_opendc(tmp_path: Path):
@@ -118,7 +119,7 @@ def test_opendc(tmp_path: Path):
     columns = {"id": [7, 9], "submission_time": submission, "duration": [27_930_000, 500], "cpu_count": [16, 2]}
     frame = pd.DataFrame({**columns, "cpu_capacity": 33_600.0, "deferrable": True})
     table = read_trace(written(frame, tmp_path, "tasks.parquet"))
-    assert [(job.id, job.submit_s, job.run_s, job.cpus, dict(job.extra)) for job in table] == [
+    assert [(job["id"], job["submission_time_s"], job["length_s"], job["hosts"], more_of(job)) for job in table] == [
         ("7", 0, 27_930, 16, {}),
         ("9", 60.5, 0.5, 2, {}),
     ]
@@ -170,7 +171,7 @@ def test_samples_that_are_no_power(tmp_path: Path, name: str):
     names = {"node_power_consumption": "power_consumption", "num_cores_alloc": "num_cpus_alloc"}
     frame = PM100.assign(node_power_consumption=cells).rename(columns=names)
     [first, _] = read_trace(written(frame, tmp_path, name))
-    assert (first.extra["power_w"], first.extra["power_max_w"]) == (1200, 1400)
+    assert (first["power_w"], first["power_max_w"]) == (1200, 1400)
     path = written(PM100.assign(node_power_consumption=[[1e308, 1e308], [], [], []]), tmp_path, name)
     assert f"{name}: a power of 1e+308 W is larger than 1e+15 W" in refusal(read_trace, path)
 

@@ -11,6 +11,7 @@ from files_of_tests import refusal
 from files_of_tests import written as a_file
 from hypothesis import given
 from hypothesis import strategies as st
+from tables_of_jobs import jobs_of, row
 
 import batwatt as bw
 from batwatt.checks import load_json
@@ -18,25 +19,27 @@ from batwatt.errors import InputError
 from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.convert import convert_file, read_trace, window_workload, workload_json
 from batwatt.inputs.google_like import to_text
-from batwatt.inputs.jobs import TraceJob
-from batwatt.model.signal import parse_date_s
+from batwatt.model.signal import Window, parse_date_s
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import date_text
 
-TRACE = [
-    TraceJob("late", 200.5, 10.0, 1),
-    TraceJob("last", 200.0, 300.0, 2),
-    TraceJob("over", 0.0, 100.0, 1),
-    TraceJob("before", 50.0, 60.0, 4),
-    TraceJob("9", 100.0, 10.0, 99),
-    TraceJob("10", 100.0, 10.0, 1, requested_s=50.0, extra={"status": 1}),
-    TraceJob("bit", 99.75, 1.0, 1),
+ROWS = [
+    row("late", 200.5, 10.0, 1),
+    row("last", 200.0, 300.0, 2),
+    row("over", 0.0, 100.0, 1),
+    row("before", 50.0, 60.0, 4),
+    row("9", 100.0, 10.0, 99),
+    row("10", 100.0, 10.0, 1, estimate_s=50.0, status=1),
+    row("bit", 99.75, 1.0, 1),
 ]
+
+
+TRACE = jobs_of(*ROWS)
 
 
 def test_a_window_by_hand():
     # [100, 200]: "over" ends as it begins, "late" comes after it; 10 s are left of "before", 0.75 s of "bit"
-    assert workload_json(window_workload(TRACE, 100, 200, 8)) == {
+    assert workload_json(window_workload(TRACE, Window(100, 200), 8)) == {
         "nb_res": 8,
         "jobs": [
             {"id": "10", "subtime": 100, "res": 1, "profile": "d10", "estimate_s": 50},
@@ -61,21 +64,23 @@ TIMES = st.floats(0, 1000) | st.integers(0, 20).map(lambda x: x * 50.0)
     st.integers(0, 400),
 )
 def test_law_of_windows(rows, begin_s):
-    jobs = [TraceJob(str(i), *row) for i, row in enumerate(rows)]
+    jobs = [row(str(i), *cells) for i, cells in enumerate(rows)]
+    trace = jobs_of(*jobs)
     end_s = begin_s + 200.0
-    kept = {job.id for job in jobs if round(job.submit_s, 6) <= end_s and job.submit_s + job.run_s > begin_s + 2e-6}
-    maybe = kept | {job.id for job in jobs if job.submit_s <= end_s and abs(job.submit_s + job.run_s - begin_s) <= 2e-6}
+    times = {job["id"]: (job["submission_time_s"], job["length_s"]) for job in jobs}
+    kept = {id for id, (at_s, run_s) in times.items() if round(at_s, 6) <= end_s and at_s + run_s > begin_s + 2e-6}
+    maybe = kept | {id for id, (at_s, run_s) in times.items() if at_s <= end_s and abs(at_s + run_s - begin_s) <= 2e-6}
     if not kept:
         return
-    data = workload_json(window_workload(jobs, begin_s, end_s, 4))
-    workload = window_workload(jobs, begin_s, end_s, 4, source="here")
+    data = workload_json(window_workload(trace, Window(begin_s, end_s), 4))
+    workload = window_workload(trace, Window(begin_s, end_s), 4)
     assert parse_workload(load_json(to_text(data), "here"), "w0", "here") == workload
     assert kept <= {job.name for job in workload.jobs} <= maybe
     for job in workload.jobs:
         old = jobs[int(job.name)]
         ends_s = job.submit_time_s + workload.profiles[job.profile].duration_s
-        assert ends_s == pytest.approx(old.submit_s + old.run_s, abs=2e-6)
-        assert ("release_s" in job.raw) == (round(old.submit_s, 6) < begin_s)
+        assert ends_s == pytest.approx(old["submission_time_s"] + old["length_s"], abs=2e-6)
+        assert ("release_s" in job.raw) == (round(old["submission_time_s"], 6) < begin_s)
     order = [(job.submit_time_s, job.id) for job in workload.jobs]
     assert order == sorted(order) and [row["id"] for row in data["jobs"]] == [job.name for job in workload.jobs]
 
@@ -83,26 +88,25 @@ def test_law_of_windows(rows, begin_s):
 @pytest.mark.parametrize(
     "begin_s,end_s,message",
     [
-        (100, None, "a window needs two finite times, got 100 and None"),
-        (-1, 100, "a window must satisfy 0 <= begin_s < end_s, got -1 and 100"),
+        (100, 100, "a window must satisfy begin_s < end_s <= 1e+15, got 100 and 100"),
         (1000, 2000, "no job in the window [1000, 2000] s, of 7"),
     ],
 )
 def test_bad_windows(begin_s, end_s, message):
-    assert refusal(window_workload, TRACE, begin_s, end_s, 8, "w0", "borg").startswith(f"borg: {message}; ")
+    assert refusal(window_workload, TRACE, Window(begin_s, end_s), 8).startswith(f"here: {message}; ")
 
 
 @pytest.mark.parametrize(
     "job,message",
     [
-        (TraceJob("bit", 0.0, 1.0, 1), "job 'bit': appears twice"),
-        (TraceJob("x", -1.0, 1.0, 1), "job 'x': needs a release >= 0 s"),
-        (TraceJob("a!b", 100.0, 1.0, 1), "job 'a!b': id 'a!b' is not a name without '!'"),
-        (TraceJob("x", 100.0, 1.0, 2**31), "cores in 1..2147483647, got 100.0, 1.0, 2147483648"),
+        (row("bit", 0.0, 1.0, 1), "job 'bit': appears twice"),
+        (row("x", -1.0, 1.0, 1), "job 'x': needs a release >= 0 s"),
+        (row("a!b", 100.0, 1.0, 1), "job 'a!b': id 'a!b' is not a name without '!'"),
+        (row("x", 100.0, 1.0, 2**31), "cores in 1..2147483647, got 100.0, 1.0, 2147483648"),
     ],
 )
 def test_bad_jobs(job, message):
-    line = refusal(window_workload, [*TRACE, job], 100.0, 200.0, 8, source="borg")
+    line = refusal(window_workload, jobs_of(*ROWS, job, source="borg"), Window(100.0, 200.0), 8)
     assert line.startswith("borg: ") and message in line
 
 
@@ -145,7 +149,7 @@ def written(tmp_path: Path, caplog):
 
 def zero(path: Path, *, window: bool = False, **log) -> tuple[list[float], str]:
     jobs = read_trace(path, log=LogOptions(**log), window=window)
-    return jobs.submit_s.tolist(), "" if jobs.origin_s is None else date_text(jobs.origin_s)
+    return jobs["submission_time_s"].tolist(), "" if jobs.origin_s is None else date_text(jobs.origin_s)
 
 
 @pytest.mark.parametrize("name", DATED)

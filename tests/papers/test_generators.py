@@ -76,7 +76,8 @@ def test_inputs_of_a_campaign(tmp_path):
         "risk/uniform-40-3.txt", "risk/uniform-40-9.txt", "risk/walk-3-2-1200-1.csv",
     ]  # fmt: skip
     params = Synthetic("uniform", 40, end_s=86400, machines=3, cores=4)
-    assert list(read_riskaware(folder / "risk" / "uniform-40-9.txt")) == synthetic(params, 9)
+    jobs = read_riskaware(folder / "risk" / "uniform-40-9.txt")
+    assert [tuple(job.values()) for job in jobs] == synthetic(params, 9)
 
 
 @pytest.mark.parametrize(

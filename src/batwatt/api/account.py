@@ -20,11 +20,12 @@ from batwatt.errors import InputError, collected_remarks, remark
 from batwatt.files import whole_file, write_text
 from batwatt.inputs.batch_logs import AccountingOptions
 from batwatt.inputs.convert import read_trace
+from batwatt.inputs.jobs import HOSTS
 from batwatt.inputs.series import check_covers, on_clock
 from batwatt.inputs.spec import Quantity, parse_series
 from batwatt.model.signal import Clock, parse_date_s
 from batwatt.model.timeline import Timeline
-from batwatt.model.workload import POWER_W, START_S
+from batwatt.model.workload import LENGTH, POWER_W, START_S
 from batwatt.results.figures import figures_of
 from batwatt.results.groups import UNKNOWN
 from batwatt.results.run_files import without_formulas_in
@@ -181,13 +182,13 @@ def _recorded(path: Path, options: AccountingOptions) -> tuple[pd.DataFrame, flo
     table = read_trace(path, log=options)
     if table.origin_s is None:
         raise InputError(path, "has no jobs with dates", "give --begin, the date of the first submission")
-    if START_S not in table.needs:
+    if START_S not in table:
         raise InputError(path, "no job has a start", "sacct has Start, a CSV trace may have a column start")
-    begin_s = table.needs[START_S]
-    jobs = pd.DataFrame({"id": table.ids, "begin_s": begin_s, "end_s": begin_s + table.run_s, "nodes": table.cpus})
-    jobs["watts"] = table.needs.get(POWER_W, float("nan"))
+    begin_s, end_s = table[START_S], table[START_S] + table[LENGTH]
+    jobs = pd.DataFrame({"id": table["id"], "begin_s": begin_s, "end_s": end_s, "nodes": table[HOSTS]})
+    jobs["watts"] = table.columns.get(POWER_W, float("nan"))
     for name, label in _LABELS.items():
-        jobs[name] = table.labels.get(label, "")
+        jobs[name] = table.columns.get(label, "")
     _remark(path, jobs["begin_s"].isna(), "are left out: they have no start")
     jobs = jobs[jobs["begin_s"].notna()]
     _remark(path, jobs.duplicated(["id", "begin_s"]), "are left out: listed twice")

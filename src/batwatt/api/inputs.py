@@ -25,13 +25,14 @@ from batwatt.api.arguments import (
     text,
     whole,
     window_of,
+    wrong,
 )
 from batwatt.api.described import Described
-from batwatt.api.job_frame import frame_of, workload_of
 from batwatt.errors import InputError, collected_remarks
 from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.batsim_files import read_workload
-from batwatt.inputs.jobs import SECONDS, TimeUnit
+from batwatt.inputs.convert import from_zero, window_workload
+from batwatt.inputs.jobs import HOSTS, SECONDS, WHOLE_LENGTH, TimeUnit, jobs_of_frame
 from batwatt.inputs.load import is_trace, windowed
 from batwatt.inputs.platform_files import MASTER_HOST, HostChoice, platform_of
 from batwatt.inputs.signal import read_series as read_series_csv
@@ -39,8 +40,9 @@ from batwatt.model import platform as platforms
 from batwatt.model import timeline as timelines
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachineSpec
-from batwatt.model.signal import parse_date_s
+from batwatt.model.signal import Window, parse_date_s
 from batwatt.model.timeline import MAX_ROWS
+from batwatt.model.workload import JOB_FIELDS, LABELS, LENGTH, Delay, Profile
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import REFERENCE_SPEED, date_text
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 PathLike = str | Path
 WindowLike = tuple[float, float]
 """Begin and end in s."""
+UNNAMED = "a table"
 
 
 def _speed(name: str, value: Any) -> float | str:
@@ -185,7 +188,12 @@ class Workload(Described, workloads.Workload):
         return result
 
     @classmethod
-    @checked(window=window_of, hosts=optional(hosts_of), source=optional(text))
+    @checked(
+        window=window_of,
+        hosts=optional(hosts_of),
+        source=optional(text),
+        log=options_for("Workload.from_frame", LogOptions),
+    )
     def from_frame(
         cls,
         frame: pd.DataFrame,
@@ -193,18 +201,33 @@ class Workload(Described, workloads.Workload):
         window: WindowLike | None = None,
         hosts: int | None = None,
         source: str | None = None,
+        **log: Any,
     ) -> Self:
-        """Build a workload of a pandas DataFrame, a row a job.
+        """Build a workload of a pandas DataFrame, a row a job, with the columns of a CSV trace.
 
-        Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
-        (request of the user), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of a job
-        log `user`, `group`, `queue`, `qos` (texts), `power_w` (mean of the run), `start_s` (recorded). The names of a
-        CSV trace (`arrival_time`, `length`, `cpus`, `estimate`, `walltime`, `start`) are read, too, in s. Others are
-        left out. Missing values are NaN. The table of a trace by `frame` makes the same trace. `window` and `hosts` as
-        for `read`. Raises InputError with the row.
+        Columns (docs: workloads): `submission_time_s`, `length_s` (run time at full speed), `hosts`, or their other
+        names `arrival_time`, `length`, `cpus`, also in s; if there are any `id`, `estimate_s` (request of the user),
+        `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (ids), `user`, `group`, `queue`, `qos`, `power_w`
+        (mean of the run), `start_s`. Submissions and starts may be dates: 0 s is the first submission then. Others are
+        left out. Missing values are NaN. The table of a trace by `frame` makes the same trace.
+
+        Args:
+            frame: The table.
+            window: Part of the table to take, by times of submission in s.
+            hosts: Number of hosts. Default: as many as the widest job needs.
+            source: Name of the table in messages.
+            **log: `begin`, the date of 0 s, and `tz`, the time zone of dates without an offset, as for `read`.
+
+        Returns:
+            The workload.
+
+        Raises:
+            batwatt.errors.InputError: Bad input; it names the row.
         """
-        workload: Self = _of(cls, workload_of(frame, cast(Any, window), hosts, source))
-        return workload
+        with collected_remarks() as remarks:
+            workload = _workload_of(frame, cast(Any, window), hosts, source, LogOptions(**log))
+        result: Self = _of(cls, replace(workload, remarks=tuple(remarks)))
+        return result
 
     @classmethod
     @checked(seed=seed_of)
@@ -234,7 +257,7 @@ class Workload(Described, workloads.Workload):
         Of a trace length_s (run time at full speed). All further fields of any job are columns, too (NaN where a job
         has none; labels "").
         """
-        return frame_of(self)
+        return _frame_of(self)
 
     def facts(self) -> Mapping[str, object]:
         """Return the facts of `Described`."""
@@ -247,6 +270,60 @@ class Workload(Described, workloads.Workload):
             "widest": f"{widest} hosts",
             "profiles": len(self.profiles),
         }
+
+
+def _frame_of(workload: workloads.Workload) -> pd.DataFrame:
+    """Return the jobs as a table; `_workload_of` rebuilds a trace from its table."""
+    # only tables need pandas
+    import pandas as pd
+
+    nan = float("nan")
+    jobs = workload.jobs
+    columns: dict[str, list[Any]] = {
+        "id": [job.name for job in jobs],
+        "submission_time_s": [job.submit_time_s for job in jobs],
+        "hosts": [job.hosts for job in jobs],
+        "walltime_s": [nan if job.walltime_s is None else job.walltime_s for job in jobs],
+        "profile": [job.profile for job in jobs],
+    }
+    if workload.recorded:
+        columns["length_s"] = [_length_s(workload.profiles[job.profile]) for job in jobs]
+    for name in dict.fromkeys(key for job in jobs for key in job.raw if key not in JOB_FIELDS):
+        column = WHOLE_LENGTH if name == LENGTH and workload.recorded else name
+        columns[column] = [job.raw.get(name, "" if name in LABELS else nan) for job in jobs]
+    frame = pd.DataFrame(columns)
+    frame.attrs = {"nb_res": workload.nb_res, "source": workload.source, "begin": workload.begin}
+    return frame
+
+
+def _length_s(profile: Profile) -> float:
+    """Return the length in s of a job of a trace, which is a delay."""
+    assert isinstance(profile, Delay)
+    return profile.duration_s
+
+
+def _workload_of(
+    frame: Any, window: Window | None, hosts: int | None, source: str | None, options: LogOptions
+) -> workloads.Workload:
+    """Return the workload of a table; see `batwatt.Workload.from_frame`. Raises InputError with the row."""
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise wrong("frame", "a DataFrame of pandas", frame)
+    source = source or str(frame.attrs.get("source", UNNAMED))
+    if options.of_log:
+        raise InputError(source, "width and fields are for job logs", "leave them out")
+    jobs = jobs_of_frame(frame, source, options.zone)
+    if jobs.origin_s is None and (begin := frame.attrs.get("begin")):
+        jobs = replace(jobs, origin_s=parse_date_s(begin))
+    # plain times are those of the table
+    jobs = from_zero(jobs, options, window=True)
+    nb_res = hosts or max(_whole_or(frame.attrs.get("nb_res"), 1), int(jobs[HOSTS].max()))
+    return window_workload(jobs, window, nb_res)
+
+
+def _whole_or(value: Any, usual: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else usual
 
 
 @dataclass(frozen=True, repr=False)

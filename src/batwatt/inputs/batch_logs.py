@@ -28,7 +28,7 @@ each other. An energy of 0, or of Slurm's "unknown" near 2^64, is no energy.
 The header alone decides whether lines end with a separator, without one the first lines. A separator in a text, such as
 a job's name, makes a line longer: its surplus cells belong to the free text with which all typed cells (numbers,
 lengths, dates, states) are of their type. A line is left out if no text does that, or several with different jobs, and
-so are shorter lines; they and those of `jobs_of` are counted.
+so are shorter lines; they and those of `ran` are counted.
 """
 
 from __future__ import annotations
@@ -39,23 +39,34 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import Parameters, shown, time_zone
-from batwatt.errors import InputError, remark
+from batwatt.checks import shown, time_zone
+from batwatt.errors import InputError, UnknownNameError, remark
 from batwatt.files import open_text
-from batwatt.inputs.jobs import Column, Texts, TraceTable
+from batwatt.inputs.jobs import (
+    HOSTS,
+    SUBMISSION,
+    Jobs,
+    Numbers,
+    Texts,
+    checked,
+    dates_s,
+    each,
+    has_values,
+    later_s,
+)
 from batwatt.model.signal import parse_date, parse_date_s
-from batwatt.model.workload import ESTIMATE, LABELS, MEMORY, POWER_W, START_S
+from batwatt.model.workload import ESTIMATE, LABELS, LENGTH, MEMORY, POWER_W, START_S
 from batwatt.units import DAY_S, HOUR_S, LATEST_S
 
 Mask = npt.NDArray[np.bool_]
@@ -63,14 +74,15 @@ Width = Literal["cpus", "nodes"]
 
 _PENDING = frozenset({"PENDING", "PD", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _RUNNING = frozenset({"RUNNING", "R", "SUSPENDED", "S", "STOPPED", "COMPLETING", "CG", "CONFIGURING", "CF"})
-_NO_DATES = frozenset({"", "Unknown", "None", "N/A"})
-_PLAIN_DATE = len("2024-07-01T13:00:00")
 _YEAR_1_S = datetime.min.replace(tzinfo=UTC).timestamp()
 _log = logging.getLogger(__name__)
 
 
+_WHERE = "job log"
+
+
 @dataclass(frozen=True)
-class LogOptions(Parameters, where="job log"):
+class LogOptions:
     """Options of reading a trace of jobs, with the time that is 0 s of a run.
 
     In a batch system's log (but SWF) a host of the platform is a CPU of a job or, with `width` "nodes", one of its
@@ -92,20 +104,24 @@ class LogOptions(Parameters, where="job log"):
         for name, value in (("tz", self.tz), ("begin", self.begin)):
             if isinstance(value, date | tzinfo) or (name == "begin" and type(value) in (int, float)):
                 object.__setattr__(self, name, str(value))
-        super().__post_init__()
+        for name, text in (("tz", self.tz), ("begin", self.begin or "")):
+            if not isinstance(text, str):
+                raise InputError(_WHERE, f"{name} must be a text, got {shown(text)}", "write it in quotes")
+        if self.width not in get_args(Width):
+            raise UnknownNameError(_WHERE, "value of width", str(self.width), get_args(Width), "Correct it.")
         names = self.fields.split(",") if isinstance(self.fields, str) else self.fields
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-            raise InputError(self.WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
+            raise InputError(_WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
         object.__setattr__(self, "fields", tuple(name.strip() for name in names))
         begin, zone = self.begin, self.zone
         if begin is not None and not (abs(parse_date(begin, zone)) < LATEST_S or number(begin) < LATEST_S):
             hint = "write 2024-07-01T13:00 or ...T13:00Z; or s of a trace without dates"
-            raise InputError(self.WHERE, f"begin {begin!r} is not a date", hint)
+            raise InputError(_WHERE, f"begin {begin!r} is not a date", hint)
 
     @property
     def zone(self) -> tzinfo:
         """The time zone. Raises InputError."""
-        return time_zone(self.WHERE, "tz", self.tz)
+        return time_zone(_WHERE, "tz", self.tz)
 
     @property
     def of_log(self) -> bool:
@@ -123,108 +139,65 @@ USUAL = LogOptions()
 
 
 @dataclass(frozen=True)
-class AccountingOptions(LogOptions, where="job log"):
+class AccountingOptions(LogOptions):
     """Options of an account: running jobs end with the batch system's log, and Account of sacct is the group."""
 
     accounting: ClassVar[bool] = True
 
 
-@dataclass
-class LogColumns:
-    """Lines of a log by column: dates in s since 1970, lengths in s, energy in J; NaN or "" if unknown."""
-
-    ids: Texts
-    submit_s: Column
-    start_s: Column
-    run_s: Column
-    cpus: Column
-    states: Texts
-    energy_j: Column
-    needs: Mapping[str, Column] = field(default_factory=dict)
-    labels: Mapping[str, Texts] = field(default_factory=dict)
-    repeats: bool = False
-    """True if lines with equal id and start are several jobs, such as those of an array."""
-
-    @classmethod
-    def joined(cls, parts: Sequence[LogColumns]) -> LogColumns:
-        """Return the lines of several parts as one object."""
-        names = ("ids", "submit_s", "start_s", "run_s", "cpus", "states", "energy_j")
-        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        needs = {name: np.concatenate([part.needs[name] for part in parts]) for name in parts[0].needs}
-        labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in parts[0].labels}
-        return cls(**whole, needs=needs, labels=labels, repeats=parts[0].repeats)
+STATE, ENERGY_J = "state", "energy_j"
+"""Columns of a log before `ran`."""
 
 
-def jobs_of(columns: LogColumns, rejected: Counter[str], options: LogOptions, path: Path | str) -> TraceTable:
-    """Return the jobs that ran, with times as dates; one warning has the numbers of other lines by reason.
+def ran(log: Jobs, rejected: Counter[str], options: LogOptions, *, repeats: bool = False) -> Jobs:
+    """Return the jobs of a log that ran; one warning has the numbers of other lines by reason.
 
-    `rejected` counts lines left out earlier. Two lines of a job with one start are one job; with several starts the job
-    was requeued, and its later runs, in the order of the log, are called `12-2`, `12-3`. A start before the submission,
-    by another clock, becomes the submission. A job without a submission is submitted at its start, with a remark.
-    Raises InputError.
+    The log has COLUMNS, with dates in s since 1970, also the columns STATE and ENERGY_J (J). `rejected` counts lines
+    left out earlier. Two lines of a job with one start are one job; with several starts the job was requeued, and its
+    later runs, in the order of the log, are called `12-2`, `12-3`. With `repeats` lines of equal id are several jobs,
+    such as those of an array. A start before the submission, by another clock, becomes the submission. A job without a
+    submission is submitted at its start, with a remark. Raises InputError.
     """
-    has_id = columns.ids != ""
-    submits_s: Column = np.where(np.isnan(columns.submit_s), columns.start_s, columns.submit_s)
-    pending, running = _in_states(columns.states)
+    path = log.source
+    no_submission = np.isnan(log[SUBMISSION])
+    submits_s: Numbers = np.where(no_submission, log[START_S], log[SUBMISSION])
+    pending, running = _in_states(log[STATE])
     if options.accounting:
-        if count := int((running & (columns.run_s > 0.0)).sum()):
+        if count := int((running & (log[LENGTH] > 0.0)).sum()):
             remark(_log, "%s: %d jobs still run: they count until the log was written", path, count)
         running = np.zeros_like(running)
     reasons = [
-        ("without an id", has_id),
+        ("without an id", np.fromiter(map(str.isprintable, log["id"]), np.bool_, len(log)) & (log["id"] != "")),
         ("pending", ~pending),
         ("running", ~running),
-        ("without a run time", ~np.isnan(columns.run_s)),
-        ("never ran", columns.run_s > 0.0),
-        ("without a width", columns.cpus >= 1.0),
+        ("without a run time", ~np.isnan(log[LENGTH])),
+        ("never ran", log[LENGTH] > 0.0),
+        ("without a width", (log[HOSTS] >= 1.0) & (log[HOSTS] < 2.0**53) & (log[HOSTS] == np.floor(log[HOSTS]))),
         ("without a submission", np.isfinite(submits_s) & (submits_s >= _YEAR_1_S)),
     ]
-    accepted = np.ones(len(has_id), dtype=np.bool_)
+    accepted = np.ones(len(log), dtype=np.bool_)
     for reason, good in reasons:
         rejected[reason] += int((accepted & ~good).sum())
         accepted &= good
     rows = np.flatnonzero(accepted)
     # distinct starts keep all rows
-    starts_s = rows.astype(float) if columns.repeats else columns.start_s[rows]
-    ids, single = _renamed(columns.ids[rows].tolist(), starts_s.tolist())
+    starts_s = rows.astype(float) if repeats else log[START_S][rows]
+    ids, single = _renamed(log["id"][rows].tolist(), starts_s.tolist())
     rejected["listed twice"] += len(rows) - len(single)
     rows = rows[single]
     _report(len(rows), rejected, path)
     if not len(rows):
         raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
-    submit_s, run_s = submits_s[rows], columns.run_s[rows]
-    if count := int(np.isnan(columns.submit_s[rows]).sum()):
+    if count := int(no_submission[rows].sum()):
         remark(_log, "%s: %d of %d jobs state no submission: submitted at their start", path, count, len(rows))
-    hours = (submit_s // HOUR_S).tolist() if options.tz != "UTC" else ()
-    twice = sum(_second_s(hour * HOUR_S, options.zone) != 0.0 for hour in hours)
-    if twice:
-        text = "%s: %d jobs are submitted in an hour that %s has twice; dates without an offset are of the first one"
-        remark(_log, text, path, twice, options.tz)
+    columns: dict[str, Any] = {
+        POWER_W if name == ENERGY_J else name: cells[rows] for name, cells in log.columns.items() if name != STATE
+    }
+    columns |= {"id": ids, SUBMISSION: submits_s[rows]}
     with np.errstate(invalid="ignore"):
-        start_s = np.maximum(columns.start_s[rows], submit_s)
-        power_w = columns.energy_j[rows] / run_s
-    needs = {name: column[rows] for name, column in columns.needs.items()}
-    needs |= {START_S: start_s, POWER_W: power_w}
-    return TraceTable(
-        np.array(ids, dtype=object),
-        np.round(submit_s, 6),
-        np.round(run_s, 6),
-        columns.cpus[rows],
-        {name: np.round(column, 6) for name, column in needs.items() if not np.isnan(column).all()},
-        labels={name: column[rows] for name, column in columns.labels.items() if (column[rows] != "").any()},
-        origin_s=0.0,
-    )
-
-
-@lru_cache(maxsize=20_000)
-def _second_s(date_s: float, zone: tzinfo) -> float:
-    """Return the time in s until clocks of a zone show a date for the second time, as in autumn; 0 s if they do not."""
-    try:
-        moment = datetime.fromtimestamp(date_s, zone)
-        first, second = (moment.replace(fold=fold).timestamp() for fold in (0, 1))
-    except (ValueError, OverflowError, OSError):
-        return 0.0
-    return second - first
+        columns[START_S] = np.maximum(columns[START_S], columns[SUBMISSION])
+        columns[POWER_W] = columns[POWER_W] / columns[LENGTH]
+    return checked({name: cells for name, cells in columns.items() if has_values(cells)}, path, origin_s=0.0)
 
 
 def _in_states(states: Texts) -> tuple[Mask, Mask]:
@@ -257,7 +230,7 @@ def _renamed(ids: list[str], starts_s: list[float]) -> tuple[list[str], list[int
     return names, rows
 
 
-def _report(jobs: int, rejected: Counter[str], path: Path | str) -> None:
+def _report(jobs: int, rejected: Counter[str], path: object) -> None:
     out = sum(rejected.values())
     if out:
         reasons = ", ".join(f"{count} {reason}" for reason, count in rejected.most_common() if count)
@@ -265,40 +238,6 @@ def _report(jobs: int, rejected: Counter[str], path: Path | str) -> None:
 
 
 # cells ----------------------------------------------------------------------------------------------------------
-
-
-def each(texts: Sequence[str], read: Callable[[str], float]) -> Column:
-    """Return `read` of each text, with one call for equal texts."""
-    values = {text: read(text) for text in set(texts)}
-    return np.fromiter(map(values.__getitem__, texts), dtype=np.float64, count=len(texts))
-
-
-def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
-    """Return `parse_date` of each text; fast for dates in UTC as sacct writes them."""
-    if zone is UTC:
-        plain = ["NaT" if text in _NO_DATES else text for text in texts]
-        # other texts, also with an offset, have other lengths; numpy would accept `now`
-        if {len(text) for text in plain if text != "NaT"} <= {_PLAIN_DATE}:
-            try:
-                dates = np.array(plain, dtype="datetime64[s]")
-                return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
-            except ValueError:
-                pass
-    return each(texts, lambda text: parse_date(text, zone, unit_s))
-
-
-def later_s(since_s: Column, texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
-    """Return `dates_s` of texts that are not before other dates, such as ends of jobs that have started.
-
-    A date without an offset, in an hour that clocks of the zone show twice, is of the first one, or of the second one
-    if it would else be too early.
-    """
-    later = dates_s(texts, zone, unit_s)
-    for row in np.flatnonzero(later < since_s).tolist() if zone is not UTC else ():
-        # a date with an offset is the same in any zone
-        if later[row] != parse_date(texts[row], UTC, unit_s):
-            later[row] += _second_s(float(later[row]), zone)
-    return later
 
 
 def duration_s(text: str) -> float:
@@ -329,7 +268,7 @@ def size(text: str, base: float) -> float:
     return value if value < math.inf else math.nan
 
 
-Read = Callable[[Sequence[str]], Column]
+Read = Callable[[Sequence[str]], Numbers]
 Sources = Sequence[tuple[str, Read]]
 """Fields and their parsers, the best first."""
 ROWS = 20_000
@@ -367,7 +306,7 @@ _TYPED = {
 _TYPE_OF = {name: re.compile(text) for text, names in _TYPED.items() for name in names.split()}
 
 
-def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
+def read_sacct(path: Path | str, options: LogOptions = USUAL) -> Jobs:
     """Read the jobs of a dump (or `.gz`) that ran, in its order. Raises InputError."""
     rejected: Counter[str] = Counter()
     dump = _Dump(path, options, rejected)
@@ -375,9 +314,9 @@ def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
     if not parts:
         lines = f": {rejected.total()} lines have not the fields of line 1" if rejected else ""
         raise InputError(path, f"holds no job{lines}", "give a dump made with sacct -P")
-    columns = LogColumns.joined(parts)
-    dump.add_energy_of_steps(columns)
-    return jobs_of(columns, rejected, options, path)
+    log = Jobs.joined(parts)
+    dump.add_energy_of_steps(log)
+    return ran(log, rejected, options)
 
 
 def is_sacct(line: str) -> bool:
@@ -530,11 +469,11 @@ class _Dump:
                     self._by_id[id] = max(self._by_id.get(id, 0.0), energy_j)
                 return
 
-    def columns(self, rows: list[tuple[str, ...]]) -> LogColumns:
+    def columns(self, rows: list[tuple[str, ...]]) -> Jobs:
         """Return the lines of a part as columns."""
         texts = list(zip(*rows, strict=True))
 
-        def number_of(what: str) -> Column:
+        def number_of(what: str) -> Numbers:
             merged = np.full(len(rows), np.nan)
             for place, read in self._sources[what]:
                 missing = np.isnan(merged)
@@ -553,7 +492,7 @@ class _Dump:
                 merged[missing] = np.array([stripped[text] for text in column], dtype=object)[missing]
             return merged
 
-        def later(since_s: Column, field: str) -> Column:
+        def later(since_s: Numbers, field: str) -> Numbers:
             return later_s(since_s, texts[self._place[field]], self.options.zone) if field in self._place else unknown
 
         unknown = np.full(len(rows), np.nan)
@@ -566,29 +505,30 @@ class _Dump:
             per = number_of(f"memory of {what}")
             memory = np.where(np.isnan(memory), per * number_of(f"all {what}"), memory)
         labels = _LABELS | ({"group": _ACCOUNTS} if self.options.accounting else {})
-        return LogColumns(
-            np.array([id.strip() for id in texts[0]], dtype=object),
-            submit_s,
-            start_s,
-            run_s,
-            number_of("cpus"),
-            text_of("state"),
-            number_of("energy_j"),
-            {MEMORY: memory, ESTIMATE: number_of("estimate")},
-            {name: text_of(*labels[name]) for name in LABELS},
-        )
+        columns: dict[str, Any] = {
+            "id": np.array([id.strip() for id in texts[0]], dtype=object),
+            SUBMISSION: submit_s,
+            LENGTH: run_s,
+            HOSTS: number_of("cpus"),
+            STATE: text_of("state"),
+            MEMORY: memory,
+            ESTIMATE: number_of("estimate"),
+            START_S: start_s,
+            ENERGY_J: number_of("energy_j"),
+        }
+        return Jobs(columns | {name: text_of(*labels[name]) for name in LABELS}, self.path)
 
-    def add_energy_of_steps(self, columns: LogColumns) -> None:
+    def add_energy_of_steps(self, log: Jobs) -> None:
         """Set the energy of jobs whose lines have none to that of their steps."""
         if self._by_id:
-            for row, id in enumerate(columns.ids.tolist()):
+            for row, id in enumerate(log["id"].tolist()):
                 if (energy_j := self._by_id.pop(id, None)) is not None:
                     self._by_row[row] = max(self._by_row.get(row, 0.0), energy_j)
         if self._by_row:
             rows = np.array(list(self._by_row))
             steps_j = np.array(list(self._by_row.values()))
-            own_j = columns.energy_j[rows]
-            columns.energy_j[rows] = np.where(np.isnan(own_j), steps_j, own_j)
+            own_j = log[ENERGY_J][rows]
+            log[ENERGY_J][rows] = np.where(np.isnan(own_j), steps_j, own_j)
 
 
 # fields ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from typing import Any
 from batwatt.checks import load_json, load_strict, shown
 from batwatt.errors import InputError
 from batwatt.files import read_text
-from batwatt.inputs.jobs import TimeUnit, TraceJob, iter_jobs_csv
+from batwatt.inputs.jobs import HOSTS, SUBMISSION, TimeUnit, read_jobs_csv
 from batwatt.model.work import PhaseModel, ShiftJob
-from batwatt.model.workload import Workload
+from batwatt.model.workload import LENGTH, Workload
 from batwatt.protocol.conversion import converted
 from batwatt.protocol.events import TimedEvent, parse_events
 from batwatt.protocol.job_fields import (
@@ -91,24 +91,25 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
     Phases precede `length`: one warning counts jobs where they differ. Jobs whose length or width is 0 or unknown are
     left out with a warning. Raises InputError with the job.
     """
+    table = read_jobs_csv(path, unit, others=True)
     jobs, left_out, differing = [], 0, []
-    for row in iter_jobs_csv(path, unit):
-        where = f"{path}: job {row.id}"
-        if not row.submit_s < SINCE_1970_S:
-            problem = f"arrives at {number_text(row.submit_s)} s, {row.submit_s / YEAR_S:.0f} years after 0 s"
+    for number, row in enumerate(table):
+        where, arrival_s, length_s = table.place(number), row[SUBMISSION], row[LENGTH]
+        if not arrival_s < SINCE_1970_S:
+            problem = f"arrives at {number_text(arrival_s)} s, {arrival_s / YEAR_S:.0f} years after 0 s"
             raise InputError(where, problem, "is it a date? then give seconds after the signal's 0 s (from=)")
-        if row.cpus <= 0 or (row.run_s <= 0.0 and _kind(row) == "constant"):
+        if row[HOSTS] <= 0 or (length_s <= 0.0 and _kind(row) == "constant"):
             left_out += 1
             continue
-        text = str(row.extra.get(ARGS, "")).strip()
+        text = str(row.get(ARGS, "")).strip()
         args = _literal(text, where) if text else None
-        model = model_of_type(_kind(row), args, where, row.run_s if row.run_s > 0.0 else None, watts)
-        if row.run_s > 0.0 and abs(model.length_s - row.run_s) > LENGTH_SHARE * row.run_s:
-            differing.append((row.id, model.length_s, row.run_s))
+        model = model_of_type(_kind(row), args, where, length_s if length_s > 0.0 else None, watts)
+        if length_s > 0.0 and abs(model.length_s - length_s) > LENGTH_SHARE * length_s:
+            differing.append((row["id"], model.length_s, length_s))
         try:
-            jobs.append(ShiftJob(row.id, row.submit_s, model, row.cpus))
+            jobs.append(ShiftJob(row["id"], arrival_s, model, row[HOSTS]))
         except ValueError as error:
-            raise InputError(path, str(error), "correct the line") from None
+            raise InputError(where, str(error), "correct the line") from None
     if not jobs:
         raise InputError(path, "has no jobs", "give lines arrival_time,length,cpus with a length and cpus > 0")
     if left_out:
@@ -120,9 +121,9 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
     return jobs
 
 
-def _kind(row: TraceJob) -> str:
+def _kind(row: Mapping[str, Any]) -> str:
     """Return the type of the model of a job, from a column `name` if there is also a column `args`."""
-    return (str(row.extra.get(TYPE, "")).strip() if ARGS in row.extra else "") or "constant"
+    return (str(row.get(TYPE, "")).strip() if ARGS in row else "") or "constant"
 
 
 def _literal(text: str, where: str) -> Any:

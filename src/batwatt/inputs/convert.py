@@ -5,42 +5,42 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
+from pydantic import Field
 
-from batwatt.checks import Between, Parameters, finite
+from batwatt.checks import parameters
 from batwatt.errors import InputError, UnknownNameError, remark
 from batwatt.files import is_file, open_text
 from batwatt.inputs.batch_logs import USUAL, LogOptions, is_sacct, read_sacct
-from batwatt.inputs.formats import (
-    is_job_table,
-    is_pbs,
-    read_job_table,
-    read_pbs,
-    read_riskaware,
-    read_swf,
-    swf_origin_s,
-    swf_trace_jobs,
-)
+from batwatt.inputs.formats import is_job_table, is_pbs, read_job_table, read_pbs, read_riskaware, read_swf
 from batwatt.inputs.jobs import (
-    Column,
+    HOSTS,
+    NEEDS,
+    REQUIRED,
+    SUBMISSION,
+    WHOLE_LENGTH,
+    Jobs,
+    Numbers,
     TimeUnit,
-    TraceJob,
-    TraceTable,
     factor_of,
-    iter_jobs_csv,
-    read_jobs_table,
+    read_jobs_csv,
+    rounded,
+    runnable,
+    second_s,
     within,
 )
-from batwatt.model.signal import parse_date
+from batwatt.model.signal import Window, parse_date
 from batwatt.model.workload import (
     DEPENDS,
     ESTIMATE,
     JOB_FIELDS,
+    LABELS,
     LENGTH,
     RELEASE,
     START_S,
@@ -53,7 +53,7 @@ from batwatt.model.workload import (
 )
 from batwatt.protocol.numbers import MAX_INT
 from batwatt.protocol.workload4 import full_id
-from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, date_text, microseconds, number_text
+from batwatt.units import HOUR_S, LATEST_S, SINCE_1970_S, YEAR_S, date_text, number_text
 
 
 def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:
@@ -92,7 +92,7 @@ _HINT = "correct or leave out such jobs, or say another begin"
 
 
 def zero_of(
-    submits_s: Column, origin_s: float | None, options: LogOptions, source: object, *, window: bool = False
+    submits_s: Numbers, origin_s: float | None, options: LogOptions, source: object, *, window: bool = False
 ) -> tuple[float, float | None]:
     """Return the time of a trace that becomes 0 s of a run, and its date in s since 1970, None if it is not known.
 
@@ -134,26 +134,34 @@ def zero_of(
     return zero_s, None if origin_s is None else origin_s + zero_s
 
 
-def from_zero(table: TraceTable, options: LogOptions, source: object, *, window: bool = False) -> TraceTable:
-    """Return the jobs with times from 0 s of `zero_of`, without jobs submitted earlier. Raises InputError."""
-    zero_s, date = zero_of(table.submit_s, table.origin_s, options, source, window=window)
-    later = table.submit_s >= zero_s
+def from_zero(jobs: Jobs, options: LogOptions, *, window: bool = False) -> Jobs:
+    """Return the jobs with times from 0 s of `zero_of`, without jobs submitted earlier. Raises InputError.
+
+    Jobs without a run time or a width do not decide on 0 s.
+    """
+    runnable = jobs.runnable()
+    if not runnable.any():
+        return jobs
+    source = jobs.source
+    zero_s, date = zero_of(jobs[SUBMISSION][runnable], jobs.origin_s, options, source, window=window)
+    if options.tz != "UTC" and jobs.origin_s == 0.0:
+        hours = (jobs[SUBMISSION][runnable] // HOUR_S).tolist()
+        if twice := sum(second_s(hour * HOUR_S, options.zone) != 0.0 for hour in hours):
+            text = (
+                "%s: %d jobs are submitted in an hour that %s has twice; dates without an offset are of the first one"
+            )
+            remark(_log, text, source, twice, options.tz)
     if options.begin is not None:
-        remark_earlier(int((~later).sum()), len(table), options, source)
-        table = table.rows(later)
+        later = jobs[SUBMISSION] >= zero_s
+        if count := int((~later).sum()):
+            remark(_log, "%s: %d of %d jobs are left out, submitted before %s", source, count, len(jobs), options.begin)
+        jobs = jobs.rows(later)
+    columns = dict(jobs.columns)
     if zero_s != 0.0:
-        needs = dict(table.needs)
-        if START_S in needs:
-            start_s: Column = np.maximum(needs[START_S] - zero_s, 0.0)
-            needs[START_S] = np.round(start_s, 6)
-        table = replace(table, submit_s=np.round(table.submit_s - zero_s, 6), needs=needs)
-    return replace(table, origin_s=date)
-
-
-def remark_earlier(count: int, total: int, options: LogOptions, source: object) -> None:
-    """Warn of jobs that are left out because they are submitted before `begin`, if any."""
-    if count:
-        remark(_log, "%s: %d of %d jobs are left out, submitted before %s", source, count, total, options.begin)
+        columns[SUBMISSION] = rounded(jobs[SUBMISSION] - zero_s)
+        for name in {START_S, RELEASE} & columns.keys():
+            columns[name] = rounded(np.maximum(jobs[name] - zero_s, 0.0))
+    return replace(jobs, columns=columns, origin_s=date)
 
 
 def _time_text(time_s: float, origin_s: float | None) -> str:
@@ -164,68 +172,61 @@ MAX_S = 1e15
 """Greatest time in s at which a float roughly resolves microseconds."""
 
 
-def window_workload(
-    jobs: Iterable[TraceJob],
-    begin_s: float | None,
-    end_s: float | None,
-    nb_res: int,
-    name: str = "w0",
-    source: object = "<memory>",
-) -> Workload:
-    """Return the jobs of a window [begin_s, end_s] (s; both None: all jobs) as a Batsim workload.
+def window_workload(jobs: Jobs, window: Window | None, nb_res: int, name: str = "w0") -> Workload:
+    """Return the jobs of a window [begin, end] (s; None: all jobs) as a Batsim workload.
 
     Jobs of the window have begin - length < release <= end. A job released earlier has run since its release: it is
-    submitted at `begin_s` with its remaining length, length - (begin - release), and fields `release_s` and `length_s`
+    submitted at `begin` with its remaining length, length - (begin - release), and fields `release_s` and `length_s`
     of the whole job, by which it starts again if it is killed. Times are those of the trace. Profiles are delays named
-    by their length, such as d300; there is no walltime: a requested time becomes `estimate_s`. The extra fields
-    `memory`, `use`, `checkpoint_s`, `recovery_s`, `power_w`, `start_s` (in the time of the trace), `user`, `group`,
-    `queue`, `qos` stay, and `depends_on` with jobs of the window: others have completed. A job wider than `nb_res`
-    stays: the scheduler rejects it.
+    by their length, such as d300; there is no walltime: a requested time becomes `estimate_s`. The other optional
+    COLUMNS are fields of the job, too (`start_s` in the time of the trace), and `depends_on` with jobs of the window:
+    others have completed. A job wider than `nb_res` stays: the scheduler rejects it.
 
-    Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError, which names `source`.
+    Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError.
     """
-    begin, end = _bounds(begin_s, end_s, source)
-    table = TraceTable.of(jobs, source)
-    _check(table, name, source)
-    early = table.submit_s < begin
-    left_s = table.run_s.copy()
-    # one by one, as `round` and numpy differ in the last digit
-    left_s[early] = [round(value, 6) for value in (table.run_s - (begin - table.submit_s))[early].tolist()]
-    submits_s = np.maximum(table.submit_s, begin)
-    inside = np.flatnonzero((table.submit_s <= end) & (left_s > 0.0))
+    begin, end = (0.0, MAX_S) if window is None else (round(window.begin_s, 6), round(window.end_s, 6))
+    if not begin < end <= MAX_S:
+        problem = f"a window must satisfy begin_s < end_s <= {MAX_S:g}, got {begin!r} and {end!r}"
+        raise InputError(jobs.source, problem, "correct the two times")
+    _check(jobs, name)
+    submits_s, left_s = jobs[SUBMISSION], jobs[LENGTH]
+    early = submits_s < begin
+    left_s = np.where(early, rounded(left_s - (begin - submits_s)), left_s)
+    inside = np.flatnonzero((submits_s <= end) & (left_s > 0.0))
     if not len(inside):
-        where = "" if begin_s is None else f" in the window [{begin:g}, {end:g}] s"
-        raise InputError(source, f"no job{where}, of {len(table)}", "move the window or take another trace")
-    by_id = np.array(sorted(inside.tolist(), key=table.ids.tolist().__getitem__))
-    rows = by_id[np.argsort(submits_s[by_id], kind="stable")]
-    table, early = table.rows(rows), early[rows]
+        where = "" if window is None else f" in the window [{begin:g}, {end:g}] s"
+        raise InputError(jobs.source, f"no job{where}, of {len(jobs)}", "move the window or take another trace")
+    by_id = np.array(sorted(inside.tolist(), key=jobs["id"].tolist().__getitem__))
+    rows = by_id[np.argsort(np.maximum(submits_s, begin)[by_id], kind="stable")]
+    jobs, early = jobs.rows(rows), early[rows]
     lengths, profile_of = np.unique(left_s[rows], return_inverse=True)
     delays = {f"d{number_text(length_s)}": length_s for length_s in lengths.tolist()}
     names = list(delays)
-    ids = table.ids.tolist()
-    depends = within(table.depends, set(ids), source) if table.depends else {}
+    ids = jobs["id"].tolist()
+    depends: dict[str, list[str]] = {}
+    if DEPENDS in jobs:
+        depends = within(dict(zip(ids, jobs[DEPENDS].tolist(), strict=True)), set(ids), jobs.source)
     together = " ".join(ids)
     usual = all(ids) and "!" not in together and name not in together
-    needs = [(field, column.tolist()) for field, column in table.needs.items()]
-    labels = [(field, column.tolist()) for field, column in table.labels.items()]
+    whole = _whole_jobs(jobs, early)
+    needs = [(field, column.tolist()) for field, column in jobs.columns.items() if field in _FIELDS]
+    labels = [(field, jobs[field].tolist()) for field in LABELS if field in jobs]
     window_jobs = []
-    submits = submits_s[rows].tolist()
+    submits = np.maximum(jobs[SUBMISSION], begin).tolist()
     plain = [int(time_s) if time_s.is_integer() else time_s for time_s in submits]
-    columns = (table.cpus.astype(int).tolist(), profile_of.tolist(), early.tolist())
-    for row, (id, submit_s, subtime, cpus, profile, before) in enumerate(
-        zip(ids, submits, plain, *columns, strict=True)
-    ):
-        own = f"{name}!{id}" if usual else full_id(id, name, f"{source}: job {id!r}")
-        raw: dict[str, Any] = {"id": own, "subtime": subtime, "res": cpus, "profile": names[profile]}
-        if before:
-            raw[RELEASE], raw[LENGTH] = _plain_job(float(table.submit_s[row])), _plain_job(float(table.run_s[row]))
+    columns = (jobs[HOSTS].astype(int).tolist(), profile_of.tolist())
+    for row, (id, submit_s, subtime, hosts, profile) in enumerate(zip(ids, submits, plain, *columns, strict=True)):
+        own = f"{name}!{id}" if usual else full_id(id, name, jobs.place(row))
+        raw: dict[str, Any] = {"id": own, "subtime": subtime, "res": hosts, "profile": names[profile]}
+        if row in whole:
+            raw[RELEASE], raw[LENGTH] = whole[row]
         if needs:
             raw |= {field: _plain_job(value) for field, values in needs if (value := values[row]) == value}
         if labels:
             raw |= {field: text for field, texts in labels if (text := texts[row])}
         if id in depends:
             raw[DEPENDS] = depends[id]
-        window_jobs.append(JobSpec(own, submit_s, cpus, names[profile], None, raw))
+        window_jobs.append(JobSpec(own, submit_s, hosts, names[profile], None, raw))
     return Workload(
         name=name,
         jobs=tuple(window_jobs),
@@ -234,10 +235,25 @@ def window_workload(
             profile: {"type": "delay", "delay": _plain_job(length_s)} for profile, length_s in delays.items()
         },
         nb_res=nb_res,
-        source=str(source),
+        source=str(jobs.source),
         recorded=True,
-        begin="" if table.origin_s is None else date_text(table.origin_s),
+        begin="" if jobs.origin_s is None else date_text(jobs.origin_s),
     )
+
+
+_FIELDS = frozenset(NEEDS) - {RELEASE, WHOLE_LENGTH}
+"""Columns of numbers that are fields of a job."""
+
+
+def _whole_jobs(jobs: Jobs, early: npt.NDArray[np.bool_]) -> dict[int, tuple[float, float]]:
+    """Return row -> release and length in s of jobs whose begin this window, or one before it, cut off."""
+    unknown = np.full(len(jobs), np.nan)
+    release_s, length_s = (jobs.columns.get(name, unknown) for name in (RELEASE, WHOLE_LENGTH))
+    before = ~(np.isnan(release_s) | np.isnan(length_s))
+    release_s = np.where(before, release_s, jobs[SUBMISSION])
+    length_s = np.where(before, length_s, jobs[LENGTH])
+    rows = np.flatnonzero(early | before).tolist()
+    return {row: (_plain_job(float(release_s[row])), _plain_job(float(length_s[row]))) for row in rows}
 
 
 def workload_json(workload: Workload) -> dict[str, Any]:
@@ -251,36 +267,25 @@ def _plain_job(value: float) -> float:
     return int(value) if value.is_integer() else value
 
 
-def _bounds(begin_s: float | None, end_s: float | None, source: object) -> tuple[float, float]:
-    if begin_s is None and end_s is None:
-        return 0.0, MAX_S
-    try:
-        begin, end = round(finite(begin_s), 6), round(finite(end_s), 6)
-    except ValueError:
-        problem = f"a window needs two finite times, got {begin_s!r} and {end_s!r}"
-        raise InputError(source, problem, "give begin_s and end_s in s, or neither for the whole trace") from None
-    if not 0.0 <= begin < end <= MAX_S:
-        problem = f"a window must satisfy 0 <= begin_s < end_s, got {begin_s!r} and {end_s!r}"
-        raise InputError(source, problem, "correct the two times")
-    return begin, end
-
-
-def _check(table: TraceTable, workload: str, source: object) -> None:
+def _check(jobs: Jobs, workload: str) -> None:
     """Raise InputError for a job that cannot run, and for an id of two jobs."""
-    times = (table.submit_s >= 0.0) & (table.submit_s <= MAX_S) & (table.run_s > 0.0) & (table.run_s <= MAX_S)
-    good = times & (table.cpus >= 1) & (table.cpus <= MAX_INT)
+    submits_s, lengths_s, hosts = jobs[SUBMISSION], jobs[LENGTH], jobs[HOSTS]
+    times = (submits_s >= 0.0) & (submits_s <= MAX_S) & (lengths_s > 0.0) & (lengths_s <= MAX_S)
+    good = times & (hosts >= 1) & (hosts <= MAX_INT)
     if not good.all():
-        job = table[int(np.argmin(good))]
+        row = int(np.argmin(good))
         problem = f"needs a release >= 0 s, a length > 0 s and cores in 1..{MAX_INT}, got "
-        problem += f"{job.submit_s!r}, {job.run_s!r}, {job.cpus!r}"
-        raise InputError(f"{source}: job {job.id!r}", problem, "leave jobs of unknown length or width out")
-    names = [id.removeprefix(f"{workload}!") for id in table.ids.tolist()]
-    if len(set(names)) < len(names):
-        [(twice, _)] = Counter(names).most_common(1)
-        raise InputError(f"{source}: job {twice!r}", "appears twice", "ids must differ: renumber the jobs")
+        problem += f"{float(submits_s[row])!r}, {float(lengths_s[row])!r}, {int(hosts[row])!r}"
+        raise InputError(jobs.place(row), problem, "leave jobs of unknown length or width out")
+    _check_ids([id.removeprefix(f"{workload}!") for id in jobs["id"].tolist()], jobs)
 
 
-__all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
+def _check_ids(ids: list[str], jobs: Jobs) -> None:
+    """Raise InputError for an id of two jobs."""
+    if len(set(ids)) < len(ids):
+        [(twice, _)] = Counter(ids).most_common(1)
+        raise InputError(f"{jobs.source}: job {twice!r}", "appears twice", "ids must differ: renumber the jobs")
+
 
 Format = Literal["swf", "csv", "txt", "sacct", "table", "pbs"]
 
@@ -293,7 +298,7 @@ SUFFIXES: dict[str, Format] = {
     ".pbs": "pbs",
 }
 """Suffix -> format; by its first line a `.csv` or `.txt` may be of sacct, a `.csv` a job table, a `.txt` of PBS."""
-LOGS: dict[Format, Callable[[Path | str, LogOptions], TraceTable]] = {
+LOGS: dict[Format, Callable[[Path | str, LogOptions], Jobs]] = {
     "sacct": read_sacct,
     "table": read_job_table,
     "pbs": read_pbs,
@@ -326,8 +331,11 @@ class Conversion:
         return self.skipped_run_time + self.skipped_cpus
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkloadOptions(Parameters, where="workload of a trace"):
+_WHERE = "workload of a trace"
+
+
+@parameters(_WHERE)
+class WorkloadOptions:
     """Options of the conversion of a trace to a Batsim workload.
 
     A job has ceil(cpus / `cores_per_server`) servers. Its walltime is the requested time if known, at least so long
@@ -337,62 +345,60 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
     to its walltime times out. `nb_res` None is the width of the widest job. Raises InputError.
     """
 
-    cores_per_server: Annotated[int, Between(1, _MAX_HOSTS)] = 1
-    walltime_factor: Annotated[float | None, Between(1.0)] = 2.0
-    reference_flops: Annotated[float | None, Between(0.0, ends="][")] = None
-    nb_res: Annotated[int | None, Between(1, _MAX_HOSTS)] = None
+    cores_per_server: Annotated[int, Field(ge=1, le=_MAX_HOSTS)] = 1
+    walltime_factor: Annotated[float | None, Field(ge=1.0)] = 2.0
+    reference_flops: Annotated[float | None, Field(gt=0.0)] = None
+    nb_res: Annotated[int | None, Field(ge=1, le=_MAX_HOSTS)] = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.reference_flops is None and self.walltime_factor == 1.0:
             problem = "walltime_factor must be > 1 for delays, got 1"
-            raise InputError(self.WHERE, problem, "a delay equal to its walltime times out in Batsim")
+            raise InputError(_WHERE, problem, "a delay equal to its walltime times out in Batsim")
 
-    def row(self, job: TraceJob, begin_s: float, profiles: dict[str, dict[str, Any]], place: str) -> dict[str, Any]:
+    def row(self, job: Mapping[str, Any], profiles: dict[str, dict[str, Any]], place: str) -> dict[str, Any]:
         """Return the job as a row of Batsim's JSON, and add its profile. Raises InputError."""
-        servers = -(-job.cpus // self.cores_per_server)
+        servers = -(-job[HOSTS] // self.cores_per_server)
         if servers > _MAX_HOSTS:
             raise InputError(place, f"requests more than {_MAX_HOSTS} servers", "Batsim counts servers in 32 bits")
-        if not job.id or "!" in job.id:
+        if "!" in job["id"]:
             raise InputError(place, "an id must be a text without '!'", "Batsim splits ids there: rename the job")
-        clash = JOB_FIELDS.intersection(job.extra)
+        extra = {name: value for name, value in job.items() if name not in _CONVERTED}
+        clash = JOB_FIELDS.intersection(extra)
         if clash:
             problem = f"the extra field {min(clash)!r} has the name of a Batsim field"
             raise InputError(place, problem, "rename that column")
-        submit_s = _plain(place, "submission time", job.submit_s - begin_s)
-        run_s = _plain(place, "run time", job.run_s)
-        row: dict[str, Any] = {"id": job.id, "subtime": submit_s, "res": servers}
-        walltime_s = self.walltime_s(job)
+        submit_s = _plain(place, "submission time", job[SUBMISSION])
+        run_s = _plain(place, "run time", job[LENGTH])
+        row: dict[str, Any] = {"id": job["id"], "subtime": submit_s, "res": servers}
+        walltime_s = self.walltime_s(job[LENGTH], job.get(ESTIMATE))
         if walltime_s is not None:
             row["walltime"] = _plain(place, "walltime", walltime_s)
-            if job.requested_s is not None and 0.0 < round(job.requested_s, 6) < walltime_s:
-                row[ESTIMATE] = _plain(place, ESTIMATE, job.requested_s)
+            if 0.0 < job.get(ESTIMATE, 0.0) < walltime_s:
+                row[ESTIMATE] = _plain(place, ESTIMATE, job[ESTIMATE])
         row["profile"] = self.profile(run_s, profiles, place)
-        extra = dict(job.extra)
-        start_s = extra.get(START_S)
-        if isinstance(start_s, int | float):
-            extra[START_S] = _plain(place, START_S, max(start_s - begin_s, 0.0))
+        if START_S in extra:
+            extra[START_S] = _plain(place, START_S, extra[START_S])
         return row | extra
 
-    def walltime_s(self, job: TraceJob) -> float | None:
+    def walltime_s(self, run_s: float, requested_s: float | None) -> float | None:
         """Return the walltime in s: the requested time, else a multiple of the run time in whole seconds, else None.
 
         It is at least the run time of work, and the next whole second after that of a delay: a delay as long as its
         walltime would time out.
         """
-        run_s = round(job.run_s, 6)
         least = math.floor(run_s) + 1 if self.reference_flops is None else run_s
-        if job.requested_s is not None and round(job.requested_s, 6) > 0.0:
-            return max(job.requested_s, least) if self.outruns(job) else job.requested_s
+        if requested_s:
+            return max(requested_s, least) if self.outruns(run_s, requested_s) else requested_s
         if self.walltime_factor is None:
             return None
-        product = job.run_s * self.walltime_factor
+        product = run_s * self.walltime_factor
         return max(math.ceil(product), least) if math.isfinite(product) else product
 
-    def outruns(self, job: TraceJob) -> bool:
+    def outruns(self, run_s: float, requested_s: float | None) -> bool:
         """Return whether a walltime as long as the requested time ends a job: of delays one that is as long, too."""
-        run_s, requested_s = round(job.run_s, 6), round(job.requested_s or 0.0, 6)
-        return 0.0 < requested_s <= run_s if self.reference_flops is None else 0.0 < requested_s < run_s
+        if not requested_s:
+            return False
+        return requested_s <= run_s if self.reference_flops is None else requested_s < run_s
 
     def profile(self, run_s: float, profiles: dict[str, dict[str, Any]], place: str) -> str:
         """Return the name of the profile of a run time, which is added if it is new. Raises InputError."""
@@ -406,37 +412,29 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         return name
 
 
-def to_batsim(
-    jobs: Iterable[TraceJob], *, where: object = "job trace", begin_s: float | None = None, **options: Any
-) -> Conversion:
-    """Convert the jobs of a trace, in their order, to a Batsim workload, in which equal jobs share a profile.
+_CONVERTED = {"id", *REQUIRED, ESTIMATE, RELEASE, WHOLE_LENGTH}
+"""Columns that are no further fields of a converted job."""
 
-    Its 0 s is `begin_s` of the trace, by default the first submission. `options` are those of `WorkloadOptions`. Extra
-    fields of a trace job become fields of the Batsim job. Raises InputError, which names the trace `where`.
+
+def to_batsim(jobs: Jobs, **options: Any) -> Conversion:
+    """Convert jobs, in their order, to a Batsim workload, in which equal jobs share a profile.
+
+    `options` are those of `WorkloadOptions`. Further columns become fields of the Batsim job. Raises InputError.
     """
     settings = WorkloadOptions(**options)
-    convertible, skipped_run_time, skipped_cpus = [], 0, 0
-    for job in jobs:
-        if not round(job.run_s, 6) > 0.0:
-            skipped_run_time += 1
-        elif not job.cpus > 0:
-            skipped_cpus += 1
-        else:
-            convertible.append(job)
-    if not convertible:
-        hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
-        raise InputError(where, "no job to convert", hint)
-    if begin_s is None:
-        begin_s = min(job.submit_s for job in convertible)
-    seen: set[str] = set()
+    skipped_run_time = int((~(jobs[LENGTH] > 0.0)).sum())
+    good = jobs.runnable()
+    if not good.any():
+        hint = "every job lacks its run time or its processors" if len(jobs) else "it is empty"
+        raise InputError(jobs.source, "no job to convert", hint)
+    skipped_cpus = int((~good).sum()) - skipped_run_time
+    jobs = jobs.rows(good)
+    _check_ids(jobs["id"].tolist(), jobs)
     profiles: dict[str, dict[str, Any]] = {}
-    rows = []
-    for job in convertible:
-        place = f"{where}: job {job.id!r}"
-        if job.id in seen:
-            raise InputError(place, "appears twice", "ids must differ: renumber the jobs")
-        seen.add(job.id)
-        rows.append(settings.row(job, begin_s, profiles, place))
+    rows, outrun = [], 0
+    for row, job in enumerate(jobs):
+        rows.append(settings.row(job, profiles, jobs.place(row)))
+        outrun += settings.outruns(job[LENGTH], job.get(ESTIMATE))
     widest = max(row["res"] for row in rows)
     size = settings.nb_res if settings.nb_res is not None else widest
     return Conversion(
@@ -444,7 +442,7 @@ def to_batsim(
         kept=len(rows),
         skipped_run_time=skipped_run_time,
         skipped_cpus=skipped_cpus,
-        outrun=sum(map(settings.outruns, convertible)),
+        outrun=outrun,
         too_wide=sum(row["res"] > size for row in rows),
     )
 
@@ -480,52 +478,22 @@ def convert_file(
     `log` has the time of 0 s (`zero_of`), `options` are those of `WorkloadOptions`. Raises InputError with the file
     and the line.
     """
-    format = format or _format(path, log)
-    jobs = list(_jobs_of(path, format, unit, log))
-    submits_s = np.array([microseconds(job.submit_s) for job in jobs if job.run_s > 0.0 and job.cpus > 0])
-    if len(submits_s):
-        zero_s, _ = zero_of(submits_s, _origin_of(path, format), log, path)
-        options["begin_s"] = zero_s
-        if log.begin is not None:
-            later = [job for job in jobs if not job.submit_s < zero_s]
-            remark_earlier(len(jobs) - len(later), len(jobs), log, path)
-            jobs = later
-    return to_batsim(jobs, where=path, **options)
+    jobs = read_jobs(path, format or _format(path, log), unit, log, others=True)
+    return to_batsim(from_zero(jobs, log), **options)
 
 
-def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL, *, window: bool = False) -> TraceTable:
-    """Read the jobs of a trace with known run time and width, with the extra fields that a run needs.
+def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL, *, window: bool = False) -> Jobs:
+    """Read the jobs of a trace with known run time and width, without further columns.
 
     Other jobs are skipped, with one warning of their number. `unit` and `log` as for `convert_file`; plain times do not
     change for a `window`. Raises InputError.
     """
-    format = _format(path, log)
-    table = read_jobs_table(path, unit) if format == "csv" and not log.of_log else None
-    if table is None:
-        table = TraceTable.of(_jobs_of(path, format, unit, log, fields=False), path)
-    jobs = table.rows((table.run_s > 0.0) & (table.cpus >= 1))
-    if len(jobs) < len(table):
-        text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
-        remark(_log, text, path, len(table) - len(jobs), len(table))
-    if not len(jobs):
-        return jobs
-    return from_zero(replace(jobs, origin_s=_origin_of(path, format)), log, path, window=window)
+    jobs = runnable(read_jobs(path, _format(path, log), unit, log))
+    return from_zero(jobs, log, window=window)
 
 
-def _origin_of(path: Path | str, format: Format) -> float | None:
-    """Return the date of 0 s of a file's own times in s since 1970, None if its format does not state it."""
-    return 0.0 if format in LOGS else swf_origin_s(path) if format == "swf" else None
-
-
-def _format(path: Path | str, log: LogOptions) -> Format:
-    """Return the format of a file: that of sacct if `log` names its fields. Raises InputError."""
-    return "sacct" if log.fields else format_of(path)
-
-
-def _jobs_of(
-    path: Path | str, format: Format, unit: TimeUnit, log: LogOptions, *, fields: bool = True
-) -> Iterable[TraceJob]:
-    """Return all jobs of a trace; without `fields`, only the fields of SWF that a run needs. Raises InputError."""
+def read_jobs(path: Path | str, format: Format, unit: TimeUnit, log: LogOptions, *, others: bool = False) -> Jobs:
+    """Read all jobs of a trace of a format; `others`: also further columns of CSV and SWF. Raises InputError."""
     if format not in SUFFIXES.values():
         raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
     if format != "csv" and factor_of(unit, path) != 1.0:
@@ -536,9 +504,12 @@ def _jobs_of(
         raise InputError(path, "width and fields are for sacct, tables and PBS", "leave them out")
     if format == "txt":
         return read_riskaware(path)
-    if format == "swf":
-        return swf_trace_jobs(path) if fields else read_swf(path)
-    return iter_jobs_csv(path, unit)
+    return read_swf(path, others=others) if format == "swf" else read_jobs_csv(path, unit, log.zone, others=others)
+
+
+def _format(path: Path | str, log: LogOptions) -> Format:
+    """Return the format of a file: that of sacct if `log` names its fields. Raises InputError."""
+    return "sacct" if log.fields else format_of(path)
 
 
 def _plain(place: str, name: str, value: float) -> float:

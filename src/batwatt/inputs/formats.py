@@ -18,7 +18,7 @@ Eagle (NREL): tasks of an array have one `job_id`: the second is called `17-2`. 
 
 OpenDC (`tasks.parquet`): times are in ms, submissions since 1970; no user, start or request.
 
-Memory is not read, as no documentation states its unit. `jobs_of` counts lines that are left out by reason.
+Memory is not read, as no documentation states its unit. `ran` counts lines that are left out by reason.
 Parquet needs pyarrow.
 
 Reader of the accounting of PBS and Torque: a line is `date;kind;id;name=value name=value ...`.
@@ -39,9 +39,10 @@ import logging
 import math
 import re
 import warnings
-from collections import Counter, namedtuple
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,15 +50,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import SHOWN, finite, number_in_file
+from batwatt.checks import finite, number_in_file
 from batwatt.errors import InputError, extra, remark
 from batwatt.files import LONGEST_LINE, open_bytes, open_text, readable
-from batwatt.inputs.batch_logs import USUAL, LogColumns, LogOptions, dates_s, duration_s, each, jobs_of, later_s, number
-from batwatt.inputs.jobs import Column, Texts, TraceJob, TraceTable, csv_rows, labels_of, rounded
+from batwatt.inputs.batch_logs import ENERGY_J, STATE, USUAL, LogOptions, duration_s, number, ran
+from batwatt.inputs.jobs import (
+    HOSTS,
+    REQUIRED,
+    SUBMISSION,
+    Jobs,
+    Numbers,
+    Texts,
+    checked,
+    csv_rows,
+    dates_s,
+    each,
+    has_values,
+    later_s,
+    once,
+    runnable,
+)
 from batwatt.model.timeline import LARGEST
 from batwatt.model.work import Reference
-from batwatt.model.workload import ESTIMATE, LABELS, MEMORY, POWER_MAX_W, POWER_STD_W, START_S
-from batwatt.units import LATEST_S, SINCE_1970_S, microseconds, number_text
+from batwatt.model.workload import ESTIMATE, LENGTH, MEMORY, POWER_MAX_W, POWER_STD_W, START_S
+from batwatt.units import LATEST_S, SINCE_1970_S, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,19 +83,15 @@ if TYPE_CHECKING:
 _KB_PER_GB = 2.0**20
 _MOST_KB, _USUAL_KB = 2.0**30, 2.0**25
 """1 TB and 32 GB for a processor: all jobs of a log have less, and half of them; in bytes, few have."""
-_EXTRA = (MEMORY, *LABELS, START_S)
 _log = logging.getLogger(__name__)
 
 
-SwfJob = namedtuple(
-    "SwfJob",
-    "job_number submit_time wait_time run_time allocated_processors average_cpu_time used_memory "
-    "requested_processors requested_time requested_memory status user_id group_id executable_number queue_number "
-    "partition_number preceding_job_number think_time",
+SWF_FIELDS = (
+    *("job_number", "submit_time", "wait_time", "run_time", "allocated_processors", "average_cpu_time", "used_memory"),
+    *("requested_processors", "requested_time", "requested_memory", "status", "user_id", "group_id"),
+    *("executable_number", "queue_number", "partition_number", "preceding_job_number", "think_time"),
 )
 """The 18 fields of one SWF line, in order; times in s, memory in KB per processor, -1 is unknown."""
-
-_WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"})
 
 
 def swf_origin_s(path: Path | str) -> float | None:
@@ -97,25 +109,8 @@ def swf_origin_s(path: Path | str) -> float | None:
     return None
 
 
-def iter_swf(path: Path | str) -> Iterator[SwfJob]:
-    """Yield the lines of an SWF file (or `.gz`), one at a time, without comments. Raises InputError with the line.
-
-    Fields after the 18th, as in MetaCentrum's logs, are ignored, with a remark.
-    """
-    longer = most = 0
-    with open_text(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            words = line.partition(";")[0].split()
-            if len(words) > len(SwfJob._fields):
-                longer, most = longer + 1, max(most, len(words))
-            if words:
-                yield _swf_job(words, f"{path} line {number}")
-    if longer:
-        remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
-
-
-def read_swf(path: Path | str) -> TraceTable:
-    """Read the jobs of an SWF file as columns. Raises InputError with the line.
+def read_swf(path: Path | str, *, others: bool = False) -> Jobs:
+    """Read the jobs of an SWF file; with `others`, the 18 fields are further columns. Raises InputError with the line.
 
     Lines of status 2, 3 and 4 are parts of a job, between checkpoints: they are left out beside the line of the job;
     without it they are one job: the line with the first submission, with the sum of the run times; of parts of several
@@ -127,47 +122,93 @@ def read_swf(path: Path | str) -> TraceTable:
     partition. The start (`start_s`) is the submission plus the waiting time. Memory that seems to be in bytes, not in
     KB, is not read.
     """
-    return _table(_swf_numbers(path), path)
-
-
-def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
-    """Yield the jobs of an SWF file, also with the 18 fields as extra fields. Raises InputError."""
-    rows = _swf_numbers(path)
-    # a row at a time, as lists of numbers take much memory
-    for job, row in zip(_table(rows, path), map(np.ndarray.tolist, rows), strict=True):
-        fields = zip(SwfJob._fields, (int(value) if value.is_integer() else value for value in row), strict=True)
-        yield replace(job, extra=dict(fields) | {name: job.extra[name] for name in _EXTRA if name in job.extra})
-
-
-def _swf_numbers(path: Path | str) -> npt.NDArray[np.float64]:
-    """Return the jobs as rows of 18 numbers; lines are read all at once if each is plain, else one by one."""
-    count = len(SwfJob._fields)
-    with open_text(path) as stream, warnings.catch_warnings(action="error"):
-        try:
-            rows = np.loadtxt(stream, comments=";", ndmin=2)
-        except (ValueError, UserWarning):
-            rows = np.full((1, 1), np.nan)
-    plain = rows.shape[1] == count and (np.abs(rows) <= LARGEST).all() and (rows[:, 1] >= -1.0).all()
-    if not (plain and (rows == np.floor(rows)).all()):
-        rows = np.array(list(iter_swf(path)), dtype=float).reshape(-1, count)
-    rows = _without_parts(rows, path)
-    submitted = rows[:, 1] >= 0.0
+    rows, lines = _swf_fields(path)
+    rows, whole = _whole_jobs(rows, path)
+    submitted = rows[whole, 1] >= 0.0
     if unknown := int((~submitted).sum()):
-        remark(_log, "%s: %d of %d jobs are left out, without a submission", path, unknown, len(rows))
-    return rows[submitted]
+        remark(_log, "%s: %d of %d jobs are left out, without a submission", path, unknown, len(submitted))
+    accepted = np.flatnonzero(whole)[submitted]
+    fields = dict(zip(SWF_FIELDS, rows[accepted].T, strict=True))
+    cpus = _widths(fields)
+    memory_kb = np.where(fields["requested_memory"] > 0, fields["requested_memory"], fields["used_memory"])
+    stated_kb = memory_kb[memory_kb > 0]
+    if len(stated_kb) and (stated_kb.max() >= _MOST_KB or np.median(stated_kb) >= _USUAL_KB):
+        text = (
+            "%s: memory is not read: %s KB for each processor (%s GB) may be bytes; divide it by 1024 in the file then"
+        )
+        largest_kb = float(stated_kb.max())
+        remark(_log, text, path, number_text(largest_kb), number_text(round(largest_kb / _KB_PER_GB)))
+        memory_kb = np.full(len(memory_kb), -1.0)
+    queue = np.where(fields["queue_number"] != -1, fields["queue_number"], fields["partition_number"])
+    submit_s, wait_s = fields["submit_time"], fields["wait_time"]
+    labels = {"user": fields["user_id"], "group": fields["group_id"], "queue": queue}
+    cells: dict[str, Any] = {**fields} if others else {}
+    cells |= {"id": [number_text(number) for number in fields["job_number"].tolist()]}
+    cells |= {SUBMISSION: submit_s, LENGTH: fields["run_time"], HOSTS: cpus}
+    cells |= {MEMORY: np.where((memory_kb > 0) & (cpus > 0), memory_kb * cpus / _KB_PER_GB, np.nan)}
+    cells |= {ESTIMATE: np.where(fields["requested_time"] > 0, fields["requested_time"], np.nan)}
+    for name, column in labels.items():
+        cells[name] = once("" if number == -1 else number_text(number) for number in column.tolist())
+    cells[START_S] = np.where(wait_s >= 0, submit_s + wait_s, np.nan)
+    cells = {name: column for name, column in cells.items() if name in REQUIRED or has_values(column)}
+    return checked(cells, path, origin_s=swf_origin_s(path), lines=lines[accepted])
 
 
-def _without_parts(rows: npt.NDArray[np.float64], path: Path | str) -> npt.NDArray[np.float64]:
-    """Return the lines of whole jobs; parts of a job without such a line become one."""
-    lines = SwfJob(*rows.T)
-    part = np.isin(lines.status, (2, 3, 4))
-    alone = np.flatnonzero(part & ~np.isin(lines.job_number, lines.job_number[~part]))
+def _swf_fields(path: Path | str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return the lines of an SWF file as rows of 18 numbers, and their numbers in the file. Raises InputError.
+
+    Fields after the 18th, as in MetaCentrum's logs, are ignored, with a remark.
+    """
+    numbers, lines = array("d"), array("q")
+    count, longer, most = len(SWF_FIELDS), 0, 0
+    with open_text(path) as stream:
+        for line, text in enumerate(stream, start=1):
+            words = text.partition(";")[0].split()
+            if not words:
+                continue
+            if len(words) > count:
+                longer, most = longer + 1, max(most, len(words))
+                words = words[:count]
+            try:
+                if "_" in text or len(words) < count:
+                    raise ValueError
+                numbers.extend(map(float, words))
+            except ValueError:
+                where, hint = f"{path} line {line}", "write a number, -1 for unknown"
+                if len(words) < count:
+                    raise InputError(where, f"has {len(words)} fields, an SWF job has {count}", hint) from None
+                for name, word in zip(SWF_FIELDS, words, strict=True):
+                    number_in_file(where, name, word, hint)
+                # the "_" is in a further field
+                numbers.extend(map(float, words))
+            lines.append(line)
+    rows = np.frombuffer(numbers).reshape(-1, count) if lines else np.empty((0, count))
+    if not (good := np.abs(rows) <= LARGEST).all():
+        row, field = np.argwhere(~good)[0].tolist()
+        problem = f"{SWF_FIELDS[field]} {rows[row, field]:g} is not a number up to {LARGEST:g}"
+        raise InputError(f"{path} line {lines[row]}", problem, "correct the line")
+    if (early := (rows[:, 1] < 0.0) & (rows[:, 1] != -1.0)).any():
+        row = int(np.argmax(early))
+        problem = f"submit_time must be >= 0 s, got {number_text(rows[row, 1])}"
+        raise InputError(f"{path} line {lines[row]}", problem, "leave the job out")
+    if longer:
+        remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
+    return rows, np.array(lines, dtype=np.int64)
+
+
+def _whole_jobs(rows: Numbers, path: Path | str) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """Return the lines, and the mask of whole jobs; parts of a job without such a line become one."""
+    lines = dict(zip(SWF_FIELDS, rows.T, strict=True))
+    part = np.isin(lines["status"], (2, 3, 4))
+    alone = np.flatnonzero(part & ~np.isin(lines["job_number"], lines["job_number"][~part]))
     # the first submission first; -1 is unknown
-    submits_s = np.where(lines.submit_time >= 0.0, lines.submit_time, np.inf)
+    submits_s = np.where(lines["submit_time"] >= 0.0, lines["submit_time"], np.inf)
     alone = alone[np.argsort(submits_s[alone], kind="stable")]
-    numbers, first, job = np.unique(lines.job_number[alone], return_index=True, return_inverse=True)
-    runs_s = np.maximum(lines.run_time[alone], 0.0)
-    widths = np.where(lines.allocated_processors > 0, lines.allocated_processors, lines.requested_processors)[alone]
+    numbers, first, job = np.unique(lines["job_number"][alone], return_index=True, return_inverse=True)
+    runs_s = np.maximum(lines["run_time"][alone], 0.0)
+    widths = np.where(lines["allocated_processors"] > 0, lines["allocated_processors"], lines["requested_processors"])[
+        alone
+    ]
     widest, core_s = np.full(len(numbers), -1.0), np.zeros(len(numbers))
     np.maximum.at(widest, job, widths)
     widths = np.where(widths > 0, widths, widest[job])
@@ -180,128 +221,47 @@ def _without_parts(rows: npt.NDArray[np.float64], path: Path | str) -> npt.NDArr
     whole[places] = True
     if part.any():
         text = "%s: %d lines of status 2, 3 or 4 are parts of %d jobs; %d of these have no other line and are their sum"
-        remark(_log, text, path, int(part.sum()), len(np.unique(lines.job_number[part])), len(numbers))
+        remark(_log, text, path, int(part.sum()), len(np.unique(lines["job_number"][part])), len(numbers))
     if several := len(np.unique(job[widths < widest[job]])):
         text = "%s: %d of these jobs have parts of several widths: the greatest, and a run time with their core seconds"
         remark(_log, text, path, several)
-    return rows[whole]
+    return rows, whole
 
 
-def _table(rows: npt.NDArray[np.float64], path: Path | str) -> TraceTable:
-    job = SwfJob(*rows.T)
-    cpus = np.where(job.allocated_processors > 0, job.allocated_processors, job.requested_processors)
-    memory_kb = np.where(job.requested_memory > 0, job.requested_memory, job.used_memory)
-    stated_kb = memory_kb[memory_kb > 0]
-    if len(stated_kb) and (stated_kb.max() >= _MOST_KB or np.median(stated_kb) >= _USUAL_KB):
-        text = (
-            "%s: memory is not read: %s KB for each processor (%s GB) may be bytes; divide it by 1024 in the file then"
-        )
-        largest_kb = float(stated_kb.max())
-        remark(_log, text, path, number_text(largest_kb), number_text(round(largest_kb / _KB_PER_GB)))
-        memory_kb = np.full(len(memory_kb), -1.0)
-    queue = np.where(job.queue_number != -1, job.queue_number, job.partition_number)
-    needs = {
-        MEMORY: np.where((memory_kb > 0) & (cpus > 0), memory_kb * cpus / _KB_PER_GB, np.nan),
-        ESTIMATE: np.where(job.requested_time > 0, job.requested_time, np.nan),
-        START_S: np.where(job.wait_time >= 0, job.submit_time + job.wait_time, np.nan),
-    }
-    numbers = {"user": job.user_id, "group": job.group_id, "queue": queue}
-    return TraceTable(
-        np.array([str(int(number)) for number in job.job_number.tolist()], dtype=object),
-        rounded(job.submit_time),
-        rounded(job.run_time),
-        cpus,
-        {name: rounded(column) for name, column in needs.items() if not np.isnan(column).all()},
-        labels={
-            name: labels_of("" if number == -1 else number_text(number) for number in column.tolist())
-            for name, column in numbers.items()
-            if (column != -1).any()
-        },
-    )
-
-
-def _swf_job(words: list[str], where: str) -> SwfJob:
-    count = len(SwfJob._fields)
-    if len(words) < count:
-        raise InputError(where, f"has {len(words)} fields, an SWF job has {count}", "write -1 for what is unknown")
-    words = words[:count]
-    try:
-        job = SwfJob(*map(int, words))
-    except ValueError:
-        job = None
-    if job is not None and job.submit_time >= -1 and min(job) >= -LARGEST and max(job) <= LARGEST:
-        return job
-    return SwfJob(*(_field(name, word, where) for name, word in zip(SwfJob._fields, words, strict=True)))
-
-
-def _field(name: str, word: str, where: str) -> float:
-    value = number_in_file(where, name, word, "write a number, -1 for unknown")
-    if not abs(value) <= LARGEST:
-        raise InputError(where, f"{name} {value:g} is larger than {LARGEST:g}", "correct the line")
-    if name == "submit_time" and value < 0.0 and value != -1.0:
-        raise InputError(where, f"submit_time must be >= 0 s, got {word}", "leave the job out")
-    if value.is_integer():
-        return int(value)
-    if name in _WHOLE:
-        raise InputError(where, f"{name} must be a whole number, got {word}", "correct the line")
-    return value
+def _widths(fields: Mapping[str, Numbers]) -> Numbers:
+    """Return the allocated processors of lines, else the requested ones."""
+    allocated = fields["allocated_processors"]
+    return np.where(allocated > 0, allocated, fields["requested_processors"])
 
 
 _FIELDS = ("id", "release", "length", "cores")
 _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
 
 
-def read_riskaware(path: Path | str) -> TraceTable:
+def read_riskaware(path: Path | str) -> Jobs:
     """Read the jobs of a text file (or `.gz`), in its order, which may differ from that of their release.
 
-    A line is `id release length cores [anything]`, with release and length in s, rounded to the microsecond, the
-    resolution of Batsim's times. Empty lines are skipped. Raises InputError with the line number.
+    A line is `id release length cores [anything]`, with release and length in s. Empty lines are skipped. Raises
+    InputError with the line number.
     """
     with open_text(path) as stream:
         lines = {number: words for number, line in enumerate(stream, start=1) if (words := line.split())}
     if not lines:
         raise InputError(path, "holds no job", _HINT)
-    if min(map(len, lines.values())) >= len(_FIELDS):
-        ids, *numbers = list(zip(*lines.values(), strict=False))[: len(_FIELDS)]
-        text = "".join(map("".join, numbers))
-        # most files have whole numbers, which need no check if they fit a float
-        if text.isascii() and text.isdigit() and max(max(map(len, column)) for column in numbers) <= 15:
-            release_s, length_s, cores = (np.array(list(map(float, column))) for column in numbers)
-            if length_s.all() and cores.all() and len(set(ids)) == len(ids):
-                return TraceTable(np.array(ids, dtype=object), release_s, length_s, cores)
-    return TraceTable.of(_jobs(lines, path), path)
-
-
-def _jobs(lines: Mapping[int, list[str]], path: Path | str) -> Iterator[TraceJob]:
-    """Yield the jobs of lines by number. Raises InputError."""
-    first: dict[str, int] = {}
     for line, words in lines.items():
-        job = _job(words, f"{path}: line {line}")
-        if first.setdefault(job.id, line) != line:
-            problem = f"a second job {job.id!r} (the first is on line {first[job.id]})"
-            raise InputError(f"{path}: line {line}", problem, "give each job an id of its own")
-        yield job
+        if len(words) < len(_FIELDS):
+            problem = f"has {len(words)} fields, a job has at least {len(_FIELDS)}"
+            raise InputError(f"{path} line {line}", problem, _HINT)
+    columns = zip(*(words[: len(_FIELDS)] for words in lines.values()), strict=True)
+    cells = dict(zip(("id", SUBMISSION, LENGTH, HOSTS), columns, strict=True))
+    return checked(cells, path, lines=np.array(list(lines)))
 
 
-def to_riskaware(jobs: Iterable[TraceJob]) -> str:
-    """Return the jobs as lines `id release length cores`, in their order, which `read_riskaware` reads."""
-    return "".join(f"{job.id} {number_text(job.submit_s)} {number_text(job.run_s)} {job.cpus}\n" for job in jobs)
-
-
-def _job(words: list[str], where: str) -> TraceJob:
-    if len(words) < len(_FIELDS):
-        raise InputError(where, f"has {len(words)} fields, a job has at least {len(_FIELDS)}", _HINT)
-    release_s, length_s, cores = (
-        number_in_file(where, name, word, _HINT) for name, word in zip(_FIELDS[1:], words[1:4], strict=True)
+def to_riskaware(jobs: Iterable[tuple[str, float, float, int]]) -> str:
+    """Return jobs (id, submission and length in s, hosts) as lines, in their order, which `read_riskaware` reads."""
+    return "".join(
+        f"{id} {number_text(submit_s)} {number_text(length_s)} {hosts}\n" for id, submit_s, length_s, hosts in jobs
     )
-    length_s = microseconds(length_s)
-    if not release_s >= 0.0:
-        raise InputError(where, f"release must be >= 0 s, got {words[1][:SHOWN]}", "shift all times to begin at 0")
-    if not length_s > 0.0:
-        raise InputError(where, f"length must be > 0 s, got {words[2][:SHOWN]}", "leave jobs without a length out")
-    if not (cores >= 1.0 and cores.is_integer()):
-        raise InputError(where, f"cores must be a whole number >= 1, got {words[3][:SHOWN]}", "correct the line")
-    return TraceJob(id=words[0], submit_s=microseconds(release_s), run_s=length_s, cpus=int(cores))
 
 
 COLUMNS = ("length_s", "area_core_s")
@@ -326,8 +286,10 @@ def _read(path: str, version: tuple[int, int] | None) -> Reference:
         header = [cell.strip() for cell in next(stream, "").split(",")]
         if header == list(COLUMNS):
             return _of_rows(csv_rows(csv.reader(stream), path, f"write {','.join(COLUMNS)} rows"), path)
-    jobs = read_riskaware(path)
-    return Reference.of([job.run_s for job in jobs], [job.cpus for job in jobs])
+    jobs = runnable(read_riskaware(path))
+    if not len(jobs):
+        raise InputError(path, "has no job with a length and cores", _HINT)
+    return Reference.of(jobs[LENGTH].tolist(), jobs[HOSTS].astype(int).tolist())
 
 
 def _of_rows(rows: Iterable[list[str]], path: Path | str) -> Reference:
@@ -422,24 +384,28 @@ def is_job_table(line: str) -> bool:
     return _layout_of(name.strip().strip('"') for name in line.split(",")) is not None
 
 
-def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
+def read_job_table(path: Path | str, options: LogOptions = USUAL) -> Jobs:
     """Read the jobs of a table (parquet, else CSV or `.gz`) that ran, in its order. Raises InputError."""
-    parts = [_columns(part, layout, options, path) for part, layout in _parts(path) if len(part)]
+    parts, repeats = [], False
+    for part, layout in _parts(path):
+        if len(part):
+            parts.append(_columns(part, layout, options, path))
+            repeats = layout.repeats
     if not parts:
         raise InputError(path, "has no rows", "give a table with jobs")
-    return jobs_of(LogColumns.joined(parts), Counter(), options, path)
+    return ran(Jobs.joined(parts), Counter(), options, repeats=repeats)
 
 
 def jobs_of_rows(
     rows: Sequence[Mapping[str, str]], layout: Layout, rejected: Counter[str], options: LogOptions, path: Path | str
-) -> TraceTable:
+) -> Jobs:
     """Return the jobs that ran of rows of names and texts. Raises InputError."""
     if not rows:
         raise InputError(path, "holds no job", "give the whole file, as the batch system or its simulator wrote it")
     # imported here, as other traces need no pandas
     import pandas as pd
 
-    return jobs_of(_columns(pd.DataFrame(rows), layout, options, path), rejected, options, path)
+    return ran(_columns(pd.DataFrame(rows), layout, options, path), rejected, options)
 
 
 def _layout_of(names: Iterable[str]) -> Layout | None:
@@ -527,8 +493,8 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
             raise InputError(path, f"is not CSV ({str(error).strip()})", "the first line names the columns") from None
 
 
-def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path | str) -> LogColumns:
-    def later(since_s: Column, name: str) -> Column:
+def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path | str) -> Jobs:
+    def later(since_s: Numbers, name: str) -> Numbers:
         return later_s(since_s, _texts(part, name).tolist(), options.zone, layout.time_s)
 
     submit_s = dates_s(_texts(part, layout.submit).tolist(), options.zone, layout.time_s)
@@ -544,21 +510,21 @@ def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path
     power_w, deviation_w, most_w = power
     needs = {POWER_STD_W: deviation_w, POWER_MAX_W: most_w} if not layout.of_node else {}
     limit_s = _lengths(part, layout.limit, layout.limit_s)
-    return LogColumns(
-        _texts(part, layout.id),
-        submit_s,
-        start_s,
-        run_s,
-        nodes if options.width == "nodes" else cpus,
-        _texts(part, layout.state),
-        power_w * (nodes if layout.of_node else 1.0) * run_s,
-        {ESTIMATE: np.where(limit_s > 0.0, limit_s, np.nan), **needs},
-        {name: _texts(part, column) for name, column in layout.labels.items()},
-        layout.repeats,
-    )
+    columns: dict[str, Any] = {
+        "id": _texts(part, layout.id),
+        SUBMISSION: submit_s,
+        LENGTH: run_s,
+        HOSTS: nodes if options.width == "nodes" else cpus,
+        STATE: _texts(part, layout.state),
+        ESTIMATE: np.where(limit_s > 0.0, limit_s, np.nan),
+        **needs,
+        START_S: start_s,
+        ENERGY_J: power_w * (nodes if layout.of_node else 1.0) * run_s,
+    }
+    return Jobs(columns | {name: _texts(part, column) for name, column in layout.labels.items()}, path)
 
 
-def _lengths(part: pd.DataFrame, name: str, unit_s: float) -> Column:
+def _lengths(part: pd.DataFrame, name: str, unit_s: float) -> Numbers:
     """Return lengths in s: numbers in `unit_s`, or texts such as 1-02:00:00."""
     values = _numbers(part, name) * unit_s
     rows = np.flatnonzero(np.isnan(values))
@@ -567,7 +533,7 @@ def _lengths(part: pd.DataFrame, name: str, unit_s: float) -> Column:
     return values
 
 
-def _numbers(part: pd.DataFrame, name: str) -> Column:
+def _numbers(part: pd.DataFrame, name: str) -> Numbers:
     if name not in part.columns:
         return np.full(len(part), np.nan)
     import pandas as pd
@@ -576,7 +542,7 @@ def _numbers(part: pd.DataFrame, name: str) -> Column:
     return np.where((values >= 0.0) & np.isfinite(values), values, np.nan)
 
 
-def _first(part: pd.DataFrame, names: Sequence[str]) -> Column:
+def _first(part: pd.DataFrame, names: Sequence[str]) -> Numbers:
     """Return for each row the first number >= 1 of some columns, or NaN."""
     first = np.full(len(part), np.nan)
     for name in names:
@@ -591,7 +557,7 @@ def _texts(part: pd.DataFrame, name: str) -> Texts:
         return np.full(len(part), "", dtype=object)
     column = part[name]
     cells = ["" if missing else _text(cell) for cell, missing in zip(column, column.isna(), strict=True)]
-    return labels_of(cells)
+    return once(cells)
 
 
 def _text(cell: object) -> str:
@@ -635,7 +601,7 @@ def is_pbs(line: str) -> bool:
     return _RECORD.match(line) is not None
 
 
-def read_pbs(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
+def read_pbs(path: Path | str, options: LogOptions = USUAL) -> Jobs:
     """Read the jobs of records (or `.gz`) that ran, in their order. Raises InputError."""
     columns, rejected = _LAYOUT.columns, Counter[str]()
     rows, uncertain = [], 0

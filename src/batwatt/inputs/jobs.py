@@ -1,71 +1,431 @@
-"""Jobs of traces: one job, the columns of many, their dependencies, and the reader of CSV.
+"""Jobs of a source: the columns that jobs have, the check of their cells, the table, and the readers of CSV and frames.
 
-Reader of job traces in CSV: `arrival_time,length,cpus`, as in GAIA and others, with optional columns.
-
-Times of ALIASES are in the unit of the file, those of columns in `_s` in s. Optional are the columns NEEDS: memory of
-the whole job; mean used share of its cores; the time of its checkpoints and recoveries; its mean power in W; the user's
-request (`estimate` or `walltime`) and the start. A column DEPENDS has ids of jobs to complete first; columns LABELS are
-texts. Empty cells are unknown.
+Each reader of jobs makes a table of columns by name; `checked` is the only check of their cells. COLUMNS has the names
+of the columns, which are in s, and other names of them (`arrival_time,length,cpus`, as in GAIA and others), whose times
+are in the unit of the file. Submissions and starts may be dates, which become s since 1970. Empty cells are unknown.
 """
 
 from __future__ import annotations
 
 import csv
+import logging
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import SHOWN, number_named
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.checks import SHOWN, finite, shown
+from batwatt.errors import InputError, UnknownNameError, remark
 from batwatt.files import open_text
+from batwatt.model.signal import parse_date
 from batwatt.model.workload import (
     CHECKPOINT_S,
     DEPENDS,
     ESTIMATE,
     LABELS,
+    LENGTH,
     MEMORY,
     POWER_MAX_W,
     POWER_STD_W,
     POWER_W,
     RECOVERY_S,
+    RELEASE,
     START_S,
     USE,
 )
-from batwatt.units import microseconds
+from batwatt.units import number_text
 
 if TYPE_CHECKING:
-    import pyarrow
+    import pandas as pd
+
+Numbers = npt.NDArray[np.float64]
+Texts = npt.NDArray[np.object_]
+Rows = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+Cells = Sequence[object] | npt.NDArray[Any]
+TimeUnit = Literal["s", "h", "seconds", "hours"]
+SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 3600.0}
+"""Seconds of each unit of time of a job CSV."""
+
+SUBMISSION, HOSTS = "submission_time_s", "hosts"
+WHOLE_LENGTH = "whole_length_s"
+"""Column of the length of a whole job of which a window cut the begin off; `length_s` is the rest."""
+REQUIRED = (SUBMISSION, LENGTH, HOSTS)
+
+_TESTS: Mapping[str, Callable[[Numbers], npt.NDArray[np.bool_]]] = {
+    "finite": np.isfinite,
+    ">= 0": lambda values: (values >= 0.0) & np.isfinite(values),
+    "in ]0, 1]": lambda values: (values > 0.0) & (values <= 1.0),
+    "a whole number below 2^53": lambda values: (np.abs(values) < 2.0**53) & (values == np.floor(values)),
+}
+"""Bounds of a column -> their test."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceJob:
-    """A job of a trace: times in s; `run_s` and `cpus` <= 0 are unknown; `extra` are fields of the job's JSON."""
+@dataclass(frozen=True)
+class JobColumn:
+    """A column of jobs: its name, other names, the type of its cells, and the bounds of its numbers.
 
-    id: str
-    submit_s: float
-    run_s: float
-    cpus: int
-    requested_s: float | None = None
-    extra: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    Numbers are those of the name: of a `time` in s, or, by another name, in the unit of the file. A `date` is a time or
+    a date. Cells of `ids` are ids of jobs, separated by blanks or semicolons, or a list.
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    type: Literal["number", "time", "date", "text", "ids"] = "number"
+    bounds: str = ">= 0"
 
 
-def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator[list[str]]:
-    """Yield the rows with a cell that is not empty. Raises InputError for errors of the csv module."""
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(path, f"is not CSV ({error})", hint) from None
-        if any(cell.strip() for cell in row):
-            yield row
+_LIST = (
+    JobColumn("id", type="text"),
+    JobColumn(SUBMISSION, ("arrival_time",), "date", "finite"),
+    JobColumn(LENGTH, ("length",), "time", "finite"),
+    JobColumn(HOSTS, ("cpus",), bounds="a whole number below 2^53"),
+    JobColumn(MEMORY),
+    # an estimate of 0 s or less is unknown
+    JobColumn(ESTIMATE, ("estimate", "walltime"), "time", "finite"),
+    JobColumn(USE, bounds="in ]0, 1]"),
+    JobColumn(CHECKPOINT_S),
+    JobColumn(RECOVERY_S),
+    JobColumn(POWER_W),
+    JobColumn(POWER_STD_W),
+    JobColumn(POWER_MAX_W),
+    JobColumn(START_S, ("start",), "date"),
+    JobColumn(RELEASE),
+    JobColumn(WHOLE_LENGTH),
+    *(JobColumn(name, type="text") for name in LABELS),
+    JobColumn(DEPENDS, type="ids"),
+)
+COLUMNS = {column.name: column for column in _LIST}
+"""The columns of jobs by name, in the order in which readers have them: REQUIRED ones, and any others."""
+ALIASES = {alias: column.name for column in _LIST for alias in column.aliases}
+"""Other names of columns."""
+NEEDS = tuple(name for name, column in COLUMNS.items() if column.type not in ("text", "ids") and name not in REQUIRED)
+"""Optional columns of numbers."""
+
+ROWS = 20_000
+"""Number of lines of a part of a CSV file: its numbers take a fraction of the memory of its text."""
+_NAMES = "the columns are submission_time_s,length_s,hosts, or arrival_time,length,cpus"
+_EMPTY = "leave it empty if it is unknown"
+_NO_DATES = frozenset({"", "Unknown", "None", "N/A"})
+_PLAIN_DATE = len("2024-07-01T13:00:00")
+_log = logging.getLogger(__name__)
+
+
+# a table of jobs ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """Jobs of a source by column: COLUMNS that it has, and further ones; NaN, "" or () is unknown.
+
+    `origin_s` is the date of 0 s of its times in s since 1970, or None: not known. `lines` are numbers of the lines
+    (`unit`) of the source. As an iterable, it is the jobs, each a dictionary of its columns with a value.
+    """
+
+    columns: Mapping[str, npt.NDArray[Any]]
+    source: object
+    origin_s: float | None = None
+    lines: npt.NDArray[np.int64] | None = None
+    unit: str = "line"
+
+    @classmethod
+    def joined(cls, parts: Sequence[Jobs]) -> Jobs:
+        """Return the jobs of one or several parts of a source. Raises InputError if only some have dates."""
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        for part in parts:
+            if part.origin_s != first.origin_s:
+                raise InputError(part.place(0), "dates and seconds in one column", "write dates on all lines, or none")
+        columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in first.columns}
+        numbers = [part.lines for part in parts if part.lines is not None]
+        lines = np.concatenate(numbers) if numbers else None
+        return replace(first, columns=columns, lines=lines)
+
+    def __len__(self) -> int:
+        return len(self.columns["id"])
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self.columns[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for begin in range(0, len(self), ROWS):
+            # a part at a time, as lists of numbers take much memory
+            cells = [column[begin : begin + ROWS].tolist() for column in self.columns.values()]
+            for row in zip(*cells, strict=True):
+                job = zip(self.columns, row, strict=True)
+                yield {name: _value(name, cell) for name, cell in job if _has_value(name, cell)}
+
+    def place(self, row: int) -> str:
+        """Return the source and the line of a row, else the job."""
+        if self.lines is None:
+            return f"{self.source}: job {self['id'][row]!r}"
+        return f"{self.source} {self.unit} {self.lines[row]}"
+
+    def rows(self, rows: Rows) -> Jobs:
+        """Return the jobs of the rows of some numbers, in their order, or of a mask."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return replace(self, columns=columns, lines=None if self.lines is None else self.lines[rows])
+
+    def runnable(self) -> npt.NDArray[np.bool_]:
+        """Return the mask of jobs with a run time and a width."""
+        mask: npt.NDArray[np.bool_] = (self[LENGTH] > 0.0) & (self[HOSTS] >= 1.0)
+        return mask
+
+
+def _has_value(name: str, cell: Any) -> bool:
+    """Return whether a cell has a value; further columns have one everywhere."""
+    return name not in COLUMNS or not (cell != cell or cell == "" or cell == ())
+
+
+def _value(name: str, cell: Any) -> Any:
+    """Return the value of a cell: a whole width or number of a further column as int, ids as a list."""
+    if isinstance(cell, tuple):
+        return list(cell)
+    whole = isinstance(cell, float) and cell.is_integer() and (name == HOSTS or name not in COLUMNS)
+    return int(cell) if whole else cell
+
+
+def runnable(jobs: Jobs) -> Jobs:
+    """Return the jobs with a run time and a width; one warning has the number of others."""
+    mask = jobs.runnable()
+    if mask.all():
+        return jobs
+    text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
+    remark(_log, text, jobs.source, int((~mask).sum()), len(jobs))
+    return jobs.rows(mask)
+
+
+# the check ------------------------------------------------------------------------------------------------------------
+
+
+def names_of(header: Iterable[str], where: object) -> dict[str, str]:
+    """Return name in COLUMNS, or of a further column -> name in the source. Raises InputError."""
+    names: dict[str, str] = {}
+    for own in header:
+        name = ALIASES.get(own, own)
+        if name in names:
+            raise InputError(where, f"names a column twice: {names[name]} and {own}", "leave one of them out")
+        names[name] = own
+    for name in REQUIRED:
+        if name not in names:
+            aliases = " or ".join(map(repr, (name, *COLUMNS[name].aliases)))
+            raise InputError(where, f"lacks the column {aliases}", _NAMES)
+    return names
+
+
+def checked(
+    cells: Mapping[str, Cells],
+    source: object,
+    *,
+    unit_s: float = 1.0,
+    zone: tzinfo = UTC,
+    origin_s: float | None = None,
+    lines: npt.NDArray[np.int64] | None = None,
+    unit: str = "line",
+) -> Jobs:
+    """Return the jobs of the cells of columns: texts, numbers or objects, by any of the names of a column.
+
+    Times by other names than those of COLUMNS are in `unit_s` s, dates without an offset in the time zone `zone`; if
+    the first submission is a date, all are. With an `origin_s` of 0 s times are dates. Numbers are rounded to 6
+    decimals, the resolution of Batsim's times. Without ids jobs are called "1", "2", ... Further columns stay as they
+    are. Raises InputError with the line of the first cell that is out of its bounds.
+    """
+    names = names_of(cells, source)
+    submissions = cells[names[SUBMISSION]]
+    ids = np.array(list(map(str, range(1, len(submissions) + 1))), dtype=object)
+    if dated := _are_dates(submissions):
+        origin_s = 0.0
+    # a table without columns but ids has the places
+    raw = Jobs({"id": ids}, source, origin_s, lines, unit)
+    columns: dict[str, npt.NDArray[Any]] = {} if "id" in names else {"id": ids}
+    for name, own in names.items():
+        column = COLUMNS.get(name)
+        if name == "walltime_s":
+            _check_walltimes(cells[own], raw)
+        elif column is None:
+            columns[name] = np.asarray(cells[own])
+        elif column.type == "text":
+            columns[name] = _texts(cells[own], own, raw)
+        elif column.type == "ids":
+            columns[name] = _ids(cells[own], own, raw)
+        elif column.type == "date" and dated:
+            columns[name] = _dates(cells[own], own, raw, zone, columns.get(SUBMISSION))
+        else:
+            columns[name] = _numbers(cells[own], own, raw, unit_s)
+    return replace(raw, columns=columns)
+
+
+def rounded(values: Numbers) -> Numbers:
+    """Return the values rounded to 6 decimals as `round` does, fast."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = values * 1e6
+        size = np.abs(scaled)
+        # products near a tie may round to the other side, and large ones lack the digits
+        odd = (np.abs(scaled - np.floor(scaled) - 0.5) <= size * 2.0**-51) | (size >= 2.0**51)
+        result: Numbers = np.where(values == np.floor(values), values, np.rint(scaled) / 1e6)
+    rows = np.flatnonzero(odd & (values != np.floor(values)))
+    result[rows] = [round(value, 6) for value in values[rows].tolist()]
+    return result
+
+
+def has_values(cells: Cells) -> bool:
+    """Return whether any cell of a column has a value."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
+        return not np.isnan(cells).all()
+    return any(cell != "" for cell in cells)
+
+
+def once(texts: Iterable[str]) -> Texts:
+    """Return a column of texts in which equal texts are one object."""
+    objects: dict[str, str] = {}
+    return np.array([objects.setdefault(text, text) for text in texts], dtype=object)
+
+
+def _numbers(cells: Cells, own: str, raw: Jobs, unit_s: float) -> Numbers:
+    """Return the numbers of a column in the unit of its name. Raises InputError."""
+    column = COLUMNS[ALIASES.get(own, own)]
+    values = _plain_numbers(cells)
+    if values is None:
+        values = np.full(len(cells), np.nan)
+        for row, cell in enumerate(cells.tolist() if isinstance(cells, np.ndarray) else cells):
+            try:
+                values[row] = math.nan if _lacks(cell) else _number(cell)
+            except ValueError as error:
+                raise InputError(raw.place(row), f"{own}: {error}", "write a finite number") from None
+    empty = np.isnan(values)
+    # a date before 1970 is < 0
+    bounds = "finite" if column.type == "date" and raw.origin_s == 0.0 else column.bounds
+    good = _TESTS[bounds](values)
+    if column.name not in REQUIRED:
+        good |= empty
+    if not good.all():
+        row = int(np.argmin(good))
+        if empty[row]:
+            raise InputError(raw.place(row), f"{own} is empty", "write a finite number, or leave the job out")
+        got = number_text(cell) if isinstance(cell := cells[row], float) else str(cell).strip()[:SHOWN]
+        raise InputError(raw.place(row), f"{own} must be {bounds}, got {got}", "leave it empty if it is unknown")
+    if column.name == ESTIMATE:
+        values = np.where(values > 0.0, values, np.nan)
+    if own != column.name and column.type in ("time", "date"):
+        values = values * unit_s
+    return rounded(values)
+
+
+def _plain_numbers(cells: Cells) -> Numbers | None:
+    """Return cells as numbers, NaN where empty; None if a cell needs a look."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiu":
+        values = cells.astype(np.float64)
+        return None if np.isinf(values).any() else values
+    try:
+        # of texts only, as True would be a number
+        if "_" in "".join(cells):  # type: ignore[arg-type]
+            return None
+        values = np.fromiter(map(float, cells), np.float64, len(cells))
+    except (TypeError, ValueError):
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def _number(cell: object) -> float:
+    """Return the finite number of a cell; `1_000` is not one. Raises ValueError."""
+    if isinstance(cell, str) and "_" in cell:
+        raise ValueError(f"{shown(cell)} is not a number")
+    return finite(cell)
+
+
+def _lacks(cell: object) -> bool:
+    """Return whether a cell is empty."""
+    return cell is None or (isinstance(cell, float) and cell != cell) or (isinstance(cell, str) and not cell.strip())
+
+
+def _are_dates(cells: Cells) -> bool:
+    """Return whether the first cell with a value is a date, and not a number."""
+    first = next((cell for cell in cells if not _lacks(cell)), None)
+    if not isinstance(first, str):
+        return False
+    try:
+        float(first)
+        return False
+    except ValueError:
+        return not math.isnan(parse_date(first.strip()))
+
+
+def _dates(cells: Cells, own: str, raw: Jobs, zone: tzinfo, since_s: Numbers | None) -> Numbers:
+    """Return the dates of a column in s since 1970, those after others not before them. Raises InputError."""
+    texts = ["" if _lacks(cell) else str(cell).strip() for cell in cells]
+    values = dates_s(texts, zone) if since_s is None else later_s(since_s, texts, zone)
+    bad = np.isnan(values)
+    if since_s is not None:
+        bad &= np.array([text not in _NO_DATES for text in texts], dtype=np.bool_)
+    if bad.any():
+        row = int(np.argmax(bad))
+        problem = f"{own} must be a date, as the first submission is, got {shown(texts[row])}"
+        raise InputError(raw.place(row), problem, "write 2024-07-01T13:00 or ...T13:00Z")
+    return rounded(values)
+
+
+def _check_walltimes(cells: Cells, raw: Jobs) -> None:
+    """Raise InputError for a walltime, which would end a job of a trace."""
+    for row, cell in enumerate(cells):
+        if not _lacks(cell):
+            problem = "a job with a length has no walltime_s"
+            raise InputError(raw.place(row), problem, f"call the column {ESTIMATE}")
+
+
+def _texts(cells: Cells, own: str, raw: Jobs) -> Texts:
+    """Return the texts of a column, of which equal ones are one object. Raises InputError."""
+    cells = cells.tolist() if isinstance(cells, np.ndarray) else cells
+    if set(map(type, cells)) <= {str}:
+        plain = list(map(str.strip, cells))
+        joined = "".join(plain)
+        if own != "id" and "\n" not in joined and "\r" not in joined:
+            return once(plain)
+        if own == "id" and joined.isprintable() and all(plain):
+            return np.array(plain, dtype=object)
+    return once(_text(cell, own, raw, row) for row, cell in enumerate(cells))
+
+
+def _text(cell: object, own: str, raw: Jobs, row: int) -> str:
+    """Return a text without surrounding blanks; whole numbers are texts, too. Raises InputError."""
+    if isinstance(cell, float) and cell == cell:
+        # numbers become floats where one is missing
+        cell = number_text(cell)
+    if isinstance(cell, int) and not isinstance(cell, bool) and cell.bit_length() < 1000:
+        cell = str(cell)
+    text = "" if _lacks(cell) else cell
+    if isinstance(text, str):
+        text = text.strip()
+        if (text.isprintable() and text) if own == "id" else "\n" not in text and "\r" not in text:
+            return text
+    raise InputError(raw.place(row), f"{own} must be a text in one line, got {shown(cell)}", "rename it")
+
+
+def _ids(cells: Cells, own: str, raw: Jobs) -> Texts:
+    """Return tuples of ids of texts with blanks or semicolons between them, of lists or numbers. Raises InputError."""
+    column = np.empty(len(cells), dtype=object)
+    for row, cell in enumerate(cells.tolist() if isinstance(cells, np.ndarray) else cells):
+        if _lacks(cell):
+            column[row] = ()
+        elif isinstance(cell, str):
+            column[row] = tuple(parse_ids(cell))
+        elif isinstance(cell, list | tuple):
+            column[row] = tuple(_text(one, own, raw, row) for one in cell)
+        elif isinstance(cell, int | float):
+            column[row] = (_text(cell, own, raw, row),)
+        else:
+            problem = f"{own} must be a list of ids, got {shown(cell)}"
+            raise InputError(raw.place(row), problem, 'write for instance ["17"]')
+    return column
 
 
 def parse_ids(text: str) -> list[str]:
@@ -96,241 +456,112 @@ def within(
     return inside
 
 
-Column = npt.NDArray[np.float64]
-Texts = npt.NDArray[np.object_]
-Test = Callable[[Column], npt.NDArray[np.bool_]]
-
-_NOT_NEGATIVE: tuple[Test, str] = (lambda values: (values >= 0.0) & np.isfinite(values), ">= 0")
-NEEDS: dict[str, tuple[Test, str]] = {
-    MEMORY: _NOT_NEGATIVE,
-    ESTIMATE: (np.isfinite, "finite"),
-    USE: (lambda values: (values > 0.0) & (values <= 1.0), "in ]0, 1]"),
-    CHECKPOINT_S: _NOT_NEGATIVE,
-    RECOVERY_S: _NOT_NEGATIVE,
-    POWER_W: _NOT_NEGATIVE,
-    POWER_STD_W: _NOT_NEGATIVE,
-    POWER_MAX_W: _NOT_NEGATIVE,
-    START_S: _NOT_NEGATIVE,
-}
-"""Field of a Batsim job -> test of its valid values in a trace, and the text of the test. An estimate of 0 s or less is
-unknown."""
-COLUMNS = ("submission_time_s", "length_s", "hosts")
-"""Columns that each table of jobs has."""
-ALIASES = dict(zip(("arrival_time", "length", "cpus"), COLUMNS, strict=True))
-ALIASES |= {"estimate": ESTIMATE, "walltime": ESTIMATE, "start": START_S}
-"""Other names of columns of jobs, whose times are in the unit of a file, not in s."""
+# dates ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class TraceTable(Sequence[TraceJob]):
-    """Jobs by row: ids, times in s to the microsecond, and columns of NEEDS, NaN for unknown values.
+def each(texts: Sequence[str], read: Callable[[str], float]) -> Numbers:
+    """Return `read` of each text, with one call for equal texts."""
+    values = {text: read(text) for text in set(texts)}
+    return np.fromiter(map(values.__getitem__, texts), dtype=np.float64, count=len(texts))
 
-    `labels` are columns of LABELS, empty texts for unknown values; equal texts are one object.
 
-    As a sequence, the table contains the jobs.
+def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Numbers:
+    """Return `parse_date` of each text; fast for dates in UTC as sacct writes them."""
+    if zone is UTC:
+        plain = ["NaT" if text in _NO_DATES else text for text in texts]
+        # other texts, also with an offset, have other lengths; numpy would accept `now`
+        if {len(text) for text in plain if text != "NaT"} <= {_PLAIN_DATE}:
+            try:
+                dates = np.array(plain, dtype="datetime64[s]")
+                return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
+            except ValueError:
+                pass
+    return each(texts, lambda text: parse_date(text, zone, unit_s))
+
+
+def later_s(since_s: Numbers, texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Numbers:
+    """Return `dates_s` of texts that are not before other dates, such as ends of jobs that have started.
+
+    A date without an offset, in an hour that clocks of the zone show twice, is of the first one, or of the second one
+    if it would else be too early.
     """
-
-    ids: Texts
-    submit_s: Column
-    run_s: Column
-    cpus: Column
-    needs: Mapping[str, Column] = field(default_factory=dict)
-    depends: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Id -> ids of the jobs that must complete first."""
-    labels: Mapping[str, Texts] = field(default_factory=dict)
-    origin_s: float | None = None
-    """The date of 0 s of the times, in s since 1970, or None."""
-
-    @classmethod
-    def of(cls, jobs: Iterable[TraceJob], source: object) -> TraceTable:
-        """Build the table of some jobs, without further extra fields. Raises InputError, which names `source`."""
-        if isinstance(jobs, TraceTable):
-            return jobs
-        jobs = list(jobs)
-        needs = {}
-        for name in NEEDS:
-            cells = [job.requested_s if name == ESTIMATE else job.extra.get(name) for job in jobs]
-            if any(value is not None for value in cells):
-                values = [
-                    need(f"{source}: job {job.id!r}", name, value) for job, value in zip(jobs, cells, strict=True)
-                ]
-                needs[name] = np.array(values, dtype=float)
-        return cls(
-            np.array([job.id for job in jobs], dtype=object),
-            np.array([microseconds(float(job.submit_s)) for job in jobs]),
-            np.array([microseconds(float(job.run_s)) for job in jobs]),
-            np.array([job.cpus for job in jobs], dtype=float),
-            needs,
-            {job.id: _ids(job, source) for job in jobs if DEPENDS in job.extra},
-            {
-                name: labels_of([str(job.extra.get(name, "")).strip() for job in jobs])
-                for name in LABELS
-                if any(name in job.extra for job in jobs)
-            },
-        )
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @overload
-    def __getitem__(self, index: int) -> TraceJob: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[TraceJob]: ...
-    def __getitem__(self, index: int | slice) -> TraceJob | list[TraceJob]:
-        """Return the job of a row."""
-        if isinstance(index, slice):
-            return [self[row] for row in range(*index.indices(len(self)))]
-        id = self.ids[index]
-        values = {name: float(column[index]) for name, column in self.needs.items()}
-        present = {name: value for name, value in values.items() if value == value}
-        requested_s = present.pop(ESTIMATE, None)
-        depends: dict[str, object] = {DEPENDS: self.depends[id]} if id in self.depends else {}
-        labels = {name: column[index] for name, column in self.labels.items() if column[index]}
-        times = float(self.submit_s[index]), float(self.run_s[index])
-        return TraceJob(id, *times, int(self.cpus[index]), requested_s, {**present, **labels, **depends})
-
-    def __iter__(self) -> Iterator[TraceJob]:
-        return (self[row] for row in range(len(self)))
-
-    def rows(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> TraceTable:
-        """Return the table of the rows of some numbers, in their order, or of a mask."""
-        columns = {name: getattr(self, name)[rows] for name in ("ids", "submit_s", "run_s", "cpus")}
-        needs = {name: column[rows] for name, column in self.needs.items()}
-        labels = {name: column[rows] for name, column in self.labels.items()}
-        return replace(self, **columns, needs=needs, labels=labels)
+    later = dates_s(texts, zone, unit_s)
+    for row in np.flatnonzero(later < since_s).tolist() if zone is not UTC else ():
+        # a date with an offset is the same in any zone
+        if later[row] != parse_date(texts[row], UTC, unit_s):
+            later[row] += second_s(float(later[row]), zone)
+    return later
 
 
-def labels_of(texts: Iterable[str]) -> Texts:
-    """Return a column of texts in which equal texts are one object."""
-    once: dict[str, str] = {}
-    return np.array([once.setdefault(text, text) for text in texts], dtype=object)
+@lru_cache(maxsize=20_000)
+def second_s(date_s: float, zone: tzinfo) -> float:
+    """Return the time in s until clocks of a zone show a date for the second time, as in autumn; 0 s if they do not."""
+    try:
+        moment = datetime.fromtimestamp(date_s, zone)
+        first, second = (moment.replace(fold=fold).timestamp() for fold in (0, 1))
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+    return second - first
 
 
-def need(where: object, name: str, value: object, factor: float = 1.0) -> float | None:
-    """Return a value of NEEDS times `factor`, to 6 decimals; None if unknown. Raises InputError."""
-    if value is None:
-        return None
-    number = number_named(where, name, value, "write a finite number")
-    allowed, bounds = NEEDS[ALIASES.get(name, name)]
-    if not allowed(np.array(number)):
-        got = str(value).strip()[:SHOWN]
-        raise InputError(where, f"{name} must be {bounds}, got {got}", "leave it empty if it is unknown")
-    return None if bounds == "finite" and not number > 0.0 else round(number * factor, 6)
+# CSV and frames -------------------------------------------------------------------------------------------------------
 
 
-def rounded(values: Column) -> Column:
-    """Return the values rounded to 6 decimals by `round`."""
-    values = np.array(values, dtype=float)
-    (odd,) = np.nonzero((values != np.floor(values)) & ~np.isnan(values))
-    values[odd] = [round(value, 6) for value in values[odd].tolist()]
-    return values
+def read_jobs_csv(path: Path | str, unit: TimeUnit = "s", zone: tzinfo = UTC, *, others: bool = False) -> Jobs:
+    """Read the jobs of a CSV file (or `.gz`) with a header, in the order of its lines.
 
-
-def _ids(job: TraceJob, source: object) -> list[str]:
-    names = job.extra[DEPENDS]
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        problem = f"{DEPENDS} must be a list of ids, got {names!r}"
-        raise InputError(f"{source}: job {job.id!r}", problem, 'write for instance ["17"]')
-    return list(names)
-
-
-TimeUnit = Literal["s", "h", "seconds", "hours"]
-SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 3600.0}
-"""Seconds of each unit of time of a job CSV."""
-
-_MOST_CPUS = 2.0**53
-_NUMBER = "write a finite number"
-_ROWS = "write arrival_time,length,cpus lines"
-
-
-def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
-    """Yield the jobs of a CSV file (or `.gz`), one at a time; ids are "1", "2", ... in the order of the lines.
-
-    Fields are separated by `,`, or by `|` if the header has one. Times in s and the columns NEEDS are rounded to 6
-    decimals, the resolution of Batsim's times. Further columns become extra fields, as text. Raises InputError with the
-    line number.
+    Fields are separated by `,`, or by `|` if the header has one. With `others` further columns stay, as texts. Raises
+    InputError with the line number.
     """
-    factor = factor_of(unit, path)
+    unit_s = factor_of(unit, path)
+    parts: list[Jobs] = []
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    count = 0
+
+    def check() -> None:
+        columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        cells: dict[str, Cells] = {own: columns[header.index(own)] for own in order}
+        if "id" not in names:
+            cells = {"id": range(count - len(rows) + 1, count + 1)} | cells
+        parts.append(checked(cells, path, unit_s=unit_s, zone=zone, lines=np.array(lines, dtype=np.int64)))
+        rows.clear()
+        lines.clear()
+
     with open_text(path) as stream:
-        header, columns, separator = _header(stream, path)
-        factors = _factors(header, factor)
-        places = [columns[name] for name in COLUMNS]
-        needs = [(columns[name], name) for name in NEEDS if name in columns]
-        others = [(i, name) for name, i in columns.items() if name not in (*COLUMNS, *NEEDS, *LABELS, DEPENDS)]
-        labels = [(columns[name], name) for name in LABELS if name in columns]
-        depends = columns.get(DEPENDS)
-        rows = csv.reader(stream, delimiter=separator)
-        for count, row in enumerate(csv_rows(rows, path, _ROWS), start=1):
-            where = f"{path} line {rows.line_num + 1}"
+        first = next(stream, "")
+        separator = "|" if "|" in first else ","
+        hint = "write arrival_time,length,cpus lines"
+        header = [name.strip() for name in next(csv_rows(csv.reader([first], delimiter=separator), path, hint), [])]
+        names = names_of(header, f"{path} line 1")
+        order = [own for name, own in names.items() if name not in COLUMNS and (others or name == "walltime_s")]
+        order += [names[name] for name in COLUMNS if name in names]
+        reader = csv.reader(stream, delimiter=separator)
+        for row in csv_rows(reader, path, hint):
             if len(row) != len(header):
-                raise InputError(where, f"has {len(row)} fields, the header {len(header)}", "correct the line")
-            submit_s, run_s, cpus = (number_named(where, header[i], row[i], _NUMBER) * factors[i] for i in places)
-            if not cpus.is_integer():
-                problem = f"{header[places[2]]} must be a whole number, got {row[places[2]]}"
-                raise InputError(where, problem, "correct the line")
-            extra: dict[str, object] = {name: row[i] for i, name in others}
-            values = {name: need(where, header[i], row[i].strip() or None, factors[i]) for i, name in needs}
-            estimate = values.pop(ESTIMATE, None)
-            extra |= {field: value for field, value in values.items() if value is not None}
-            extra |= {name: text for i, name in labels if (text := row[i].strip())}
-            if depends is not None and (names := parse_ids(row[depends])):
-                extra[DEPENDS] = names
-            yield TraceJob(
-                id=str(count),
-                submit_s=round(submit_s, 6),
-                run_s=round(run_s, 6),
-                cpus=int(cpus),
-                requested_s=estimate,
-                extra=extra,
-            )
+                problem = f"has {len(row)} fields, the header {len(header)}"
+                raise InputError(f"{path} line {reader.line_num + 1}", problem, "correct the line")
+            count += 1
+            rows.append(row)
+            lines.append(reader.line_num + 1)
+            if len(rows) == ROWS:
+                check()
+    if rows or not parts:
+        check()
+    return Jobs.joined(parts)
 
 
-def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None:
-    """Read the jobs of a CSV file like `iter_jobs_csv`, without further columns, but much faster.
-
-    Return None without pyarrow, or if a value needs a check: `iter_jobs_csv` then accepts or refuses it.
-    """
-    try:
-        import pyarrow
-        from pyarrow import csv as arrow_csv
-    except ModuleNotFoundError:
-        return None
-
-    factor = factor_of(unit, path)
-    with open_text(path) as stream:
-        header, places, separator = _header(stream, path)
-    numbers = {name: header[places[name]] for name in (*COLUMNS, *NEEDS) if name in places}
-    texts = [name for name in (*LABELS, DEPENDS) if name in places]
-    try:
-        table = arrow_csv.read_csv(
-            path,
-            read_options=arrow_csv.ReadOptions(column_names=header, skip_rows=1, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(delimiter=separator),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(numbers.values(), pyarrow.float64())
-                | dict.fromkeys(texts, pyarrow.string()),
-                null_values=[""],
-                include_columns=[name for name in header if name in (*numbers.values(), *texts)],
-            ),
-        )
-        columns = {name: _plain(table[column], name) for name, column in numbers.items()}
-    except (pyarrow.ArrowException, OSError, ValueError):
-        return None
-    if ESTIMATE in columns:
-        columns[ESTIMATE] = np.where(columns[ESTIMATE] > 0.0, columns[ESTIMATE], np.nan)
-    for name, unit_s in zip(numbers, _factors(numbers.values(), factor), strict=True):
-        columns[name] = columns[name] * unit_s
-    ids = [str(number) for number in range(1, len(table) + 1)]
-    depends = zip(ids, table[DEPENDS].to_pylist(), strict=True) if DEPENDS in header else ()
-    return TraceTable(
-        np.array(ids, dtype=object),
-        submit_s=rounded(columns[COLUMNS[0]]),
-        run_s=rounded(columns[COLUMNS[1]]),
-        cpus=columns[COLUMNS[2]],
-        needs={name: rounded(columns[name]) for name in NEEDS if name in columns},
-        depends={id: names for id, text in depends if text and (names := parse_ids(text))},
-        labels={name: _labels(table[name]) for name in LABELS if name in header},
-    )
+def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator[list[str]]:
+    """Yield the rows with a cell that is not empty. Raises InputError for errors of the csv module."""
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(path, f"is not CSV ({error})", hint) from None
+        if any(cell.strip() for cell in row):
+            yield row
 
 
 def factor_of(unit: str, where: object) -> float:
@@ -340,44 +571,29 @@ def factor_of(unit: str, where: object) -> float:
     return SECONDS[unit]
 
 
-def _header(stream: Iterator[str], path: Path | str) -> tuple[list[str], dict[str, int], str]:
-    """Return the names of the columns, their places by names without ALIASES, and the separator. Raises InputError."""
-    first = next(stream, "")
-    separator = "|" if "|" in first else ","
-    header = [name.strip() for name in next(csv_rows(csv.reader([first], delimiter=separator), path, _ROWS), [])]
-    names = [ALIASES.get(name, name) for name in header]
-    where, hint = f"{path} line 1", "the header must be arrival_time,length,cpus"
-    missing = next((alias for alias in ALIASES if ALIASES[alias] in COLUMNS and ALIASES[alias] not in names), None)
-    if missing is not None:
-        raise InputError(where, f"lacks the column {missing!r}", hint)
-    if "walltime_s" in names:
-        raise InputError(where, "a job with a length has no walltime_s", f"call the column {ESTIMATE}")
-    twice = [column for column, name in zip(header, names, strict=True) if names.count(name) > 1]
-    if twice:
-        raise InputError(where, f"names a column twice: {' and '.join(twice[:4])}", "leave one of them out")
-    return header, {name: place for place, name in enumerate(names)}, separator
+def jobs_of_frame(frame: pd.DataFrame, source: object, zone: tzinfo = UTC) -> Jobs:
+    """Return the jobs of a table of pandas, a row a job, without further columns. Raises InputError with the row."""
+    if "profile" in frame.columns and not {LENGTH, "length"} & set(frame.columns):
+        raise InputError(source, "is the table of a Batsim workload, without lengths", "give the Workload itself")
+    names_of(frame.columns, source)
+    if not len(frame):
+        raise InputError(source, "has no rows", "give a row for each job")
+    names = [name for name in frame.columns if ALIASES.get(name, name) in COLUMNS or name == "walltime_s"]
+    cells = {name: _cells_of(frame[name]) for name in sorted(names, key=_place_of)}
+    return checked(cells, source, zone=zone, lines=np.arange(1, len(frame) + 1), unit="row")
 
 
-def _factors(header: Iterable[str], unit_s: float) -> list[float]:
-    """Return the factor to the unit of a job of each column: the unit of the file for times of ALIASES."""
-    return [unit_s if ALIASES.get(name, COLUMNS[2]) != COLUMNS[2] else 1.0 for name in header]
+def _place_of(own: str) -> int:
+    """Return the place of a column in COLUMNS, -1 for others."""
+    return list(COLUMNS).index(ALIASES.get(own, own)) if ALIASES.get(own, own) in COLUMNS else -1
 
 
-def _plain(column: pyarrow.ChunkedArray, name: str) -> Column:
-    """Return a column as numbers, NaN for empty cells. Raises ValueError if a value needs a check."""
-    values: Column = column.to_numpy()
-    present = values[~np.isnan(values)]
-    if name in NEEDS:
-        good = len(present) == len(values) - column.null_count and bool(NEEDS[name][0](present).all())
-    else:
-        good = len(present) == len(values) and bool(np.isfinite(present).all())
-    if name == COLUMNS[2]:
-        good = good and bool((np.abs(present) < _MOST_CPUS).all() and (present == np.floor(present)).all())
-    if not good:
-        raise ValueError(name)
-    return values
-
-
-def _labels(column: pyarrow.ChunkedArray) -> Texts:
-    """Return a column as texts without surrounding blanks."""
-    return labels_of(text.strip() for text in column.to_pylist())
+def _cells_of(column: pd.Series[Any]) -> Cells:
+    """Return the cells of a column as numbers or objects of Python: None if missing, dates as texts."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+        return column.to_numpy()
+    cells = []
+    for cell, missing in zip(column, column.isna(), strict=True):
+        plain = cell.tolist() if type(cell).__module__ == "numpy" else cell
+        cells.append(None if missing else plain.isoformat() if hasattr(plain, "isoformat") else plain)
+    return cells

@@ -303,7 +303,7 @@ def machines_of(platform: Platform) -> dict[str, int]:
 def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL) -> Workload:
     """Return the workload of a trace with times in `unit` for `hosts` hosts, cut to a window. Raises InputError."""
     jobs = read_trace(trace, unit, log, window=window is not None)
-    return window_workload(jobs, *bounds(window), hosts, source=trace)
+    return window_workload(jobs, window, hosts)
 
 
 def cached_trace(
@@ -329,8 +329,3 @@ def cached_workload(
 @lru_cache(maxsize=32)
 def _small(text: str, name: str, path: Path, simulate: bool, ignore_communication: bool) -> Workload:
     return parsed_workload(text, name, path, simulate, ignore_communication)
-
-
-def bounds(window: Window | None) -> tuple[float | None, float | None]:
-    """Return begin and end of a window in s, or None and None."""
-    return (None, None) if window is None else (window.begin_s, window.end_s)

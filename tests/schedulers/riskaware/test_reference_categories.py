@@ -102,7 +102,7 @@ def test_from_a_csv_and_from_jobs(tmp_path):
         ("length_s,area_core_s\n5,x\n", "line 2: '5,x'"),
         ("length,area\n5,1\n", "line 1"),
         ("length_s,area_core_s\n" + "1" * 200_000 + ",2\n", "is not CSV"),
-        ("1 0 0 4\n", "line 1: length must be > 0"),
+        ("1 0 0 4\n", "has no job with a length and cores"),
     ],
 )
 def test_a_reference_that_is_none(tmp_path, text, expected):

@@ -49,12 +49,13 @@ def jobs_of_the_window(begin_s: float, end_s: float) -> list[Job]:
     """In the order of arrival; equal times by line number."""
     rows = []
     for line, job in enumerate(read_riskaware(BORG / f"7D_{begin_s:.0f}.txt")):
-        if job.submit_s + job.run_s > begin_s and job.submit_s <= end_s:
-            rows.append((max(job.submit_s, begin_s), job.submit_s, line, job))
-    rows.sort(key=lambda row: row[:3])
+        release_s, length_s = job["submission_time_s"], job["length_s"]
+        if release_s + length_s > begin_s and release_s <= end_s:
+            rows.append((max(release_s, begin_s), release_s, line, length_s, job["hosts"]))
+    rows.sort()
     return [
-        machine_job(number, release_s, job.run_s, job.run_s - (arrival_s - release_s), job.cpus)
-        for number, (arrival_s, release_s, _, job) in enumerate(rows)
+        machine_job(number, release_s, length_s, length_s - (arrival_s - release_s), hosts)
+        for number, (arrival_s, release_s, _, length_s, hosts) in enumerate(rows)
     ]
 
 
