@@ -233,8 +233,8 @@ def _selected_rows(table: Table, file: SeriesSource) -> Table:
         candidates = [name for name in table.names if plain[name] in names or name.lower() in names]
         # of columns of places, the one that has the choice, or several values
         several = [name for name in candidates if len({*table.column(table.named(name))}) > 1]
-        chosen = [name for name in candidates if choice in table.column(name)]
-        name = next(iter([*chosen, *several, *candidates]), None)
+        matching = [name for name in candidates if choice in table.column(name)]
+        name = next(iter([*matching, *several, *candidates]), None)
         if name is None:
             if choice is not None:
                 raise InputError(file.path, f"no column of {key}s", f"leave out {key}=")
