@@ -165,6 +165,9 @@ def test_swf_becomes_batsim(swf: Path):
         (f"1 0 0 10 1 -1 -1 1 1 {'1' * 400} 1 1 1 1 1 1 -1 -1", "line 2: requested_memory"),
         ("1 -2 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: submit_time must be >= 0 s, got -2"),
         ("1 0 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 ; -1", "line 2: has 17 fields, an SWF job has 18"),
+        ("id submit wait run", "line 2: begins with 'id', and a job with its number; begin a line that is no job"),
+        ("# made today", "line 2: begins with '#', and a job with its number"),
+        ("1;0;0;10;1;-1;-1;1;1;-1;1;1;1;1;1;1;-1;-1", "line 2: has no blanks between its fields"),
     ],
 )
 def test_swf_errors_name_the_line(tmp_path: Path, line: str, message: str):

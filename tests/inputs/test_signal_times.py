@@ -463,3 +463,9 @@ def test_long_cells_take_no_quadratic_time(read, head, label):
     begin_s = time.process_time()
     assert read.refused(f"{head}\n{label},1\n", "carbon")
     assert time.process_time() - begin_s < 5.0
+
+
+def test_days_with_slashes_and_times_of_day(read):
+    rows = "".join(f"2026/4/{1 + hour // 24},{hour % 24}:00,{hour}\n" for hour in range(48))
+    signal = read(f"DATE,TIME,load_kw\n{rows}", "power")
+    assert (signal.begin, signal.end_s, signal.values[25]) == ("2026-04-01T00:00Z", 172_800.0, 25e3)

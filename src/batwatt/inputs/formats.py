@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import finite, number_in_file
+from batwatt.checks import finite, number_in_file, shown
 from batwatt.errors import InputError, extra, remark
 from batwatt.files import LONGEST_LINE, open_bytes, open_text, readable
 from batwatt.inputs.batch_logs import ENERGY_J, STATE, USUAL, LogOptions, duration_s, number, ran
@@ -175,6 +175,11 @@ def _swf_fields(path: Path | str) -> tuple[npt.NDArray[np.float64], npt.NDArray[
                 numbers.extend(map(float, words))
             except ValueError:
                 where, hint = f"{path} line {line}", "write a number, -1 for unknown"
+                if len(words) == 1 and text.count(";") + text.count(",") > 1:
+                    raise InputError(where, "has no blanks between its fields", "separate them by blanks") from None
+                if not words[0][:1].isdigit() and words[0] != "-1":
+                    problem = f"begins with {shown(words[0])}, and a job with its number"
+                    raise InputError(where, problem, "begin a line that is no job with ;") from None
                 if len(words) < count:
                     raise InputError(where, f"has {len(words)} fields, an SWF job has {count}", hint) from None
                 for name, word in zip(SWF_FIELDS, words, strict=True):

@@ -51,7 +51,7 @@ _PARTS = re.compile(
     rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?: *([AaPp])[Mm])?)?"
 )
 _SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
-_DAY = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
+_DAY = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 
 
 def times_of(table: Table, name: str, file: SeriesSource) -> tuple[npt.NDArray[np.float64], bool, bool, list[str]]:

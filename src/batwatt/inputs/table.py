@@ -34,7 +34,7 @@ _END = re.compile(
     r"|hourending|intervalend|^settlementdate$"
 )
 """Words in the name of a column of begins, and of ends, of intervals."""
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
+_DATE = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
 STATED_ZONE = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
 MAX_COLUMNS = 1000
 """Greatest number of columns: a table with more has its times in columns, or is not a table."""

@@ -180,6 +180,9 @@ def parsed_workload(
     With `simulate=False` (for the real Batsim) profiles that only Batsim models are accepted; they are in
     `raw_profiles` but not in `profiles`. Raises InputError.
     """
+    if text.strip() and text.lstrip()[0] not in "{[":
+        hint = "end its name in that of its format, as in .swf, .sacct or .csv"
+        raise InputError(path, "is not JSON, and its name is that of no format of jobs", hint)
     data = load_json(text, path, parse_float=batsim_float)
     return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication)
 
