@@ -242,12 +242,12 @@ def checked(
     """
     names = names_of(cells, source)
     submissions = cells[names[SUBMISSION]]
-    ids = np.array(list(map(str, range(1, len(submissions) + 1))), dtype=object)
     if dated := _are_dates(submissions):
         origin_s = 0.0
+    ids = cells[names["id"]] if "id" in names else list(map(str, range(1, len(submissions) + 1)))
     # a table without columns but ids has the places
-    raw = Jobs({"id": ids}, source, origin_s, lines, unit)
-    columns: dict[str, npt.NDArray[Any]] = {} if "id" in names else {"id": ids}
+    raw = Jobs({"id": np.asarray(ids, dtype=object)}, source, origin_s, lines, unit)
+    columns: dict[str, npt.NDArray[Any]] = {} if "id" in names else {**raw.columns}
     for name, own in names.items():
         column = COLUMNS.get(name)
         if name == "walltime_s":
@@ -383,15 +383,13 @@ def _check_walltimes(cells: Cells, raw: Jobs) -> None:
 
 
 def _texts(cells: Cells, own: str, raw: Jobs) -> Texts:
-    """Return the texts of a column, of which equal ones are one object. Raises InputError."""
+    """Return the texts of a column; equal cells become one object. Raises InputError."""
     cells = cells.tolist() if isinstance(cells, np.ndarray) else cells
     if set(map(type, cells)) <= {str}:
-        plain = list(map(str.strip, cells))
-        joined = "".join(plain)
-        if own != "id" and "\n" not in joined and "\r" not in joined:
-            return once(plain)
-        if own == "id" and joined.isprintable() and all(plain):
-            return np.array(plain, dtype=object)
+        texts = {cell: str(cell).strip() for cell in (cells if own == "id" else set(cells))}
+        joined = "".join(texts.values())
+        if joined.isprintable() and all(texts.values()) if own == "id" else "\n" not in joined and "\r" not in joined:
+            return np.array(list(map(texts.__getitem__, cells)), dtype=object)
     return once(_text(cell, own, raw, row) for row, cell in enumerate(cells))
 
 
