@@ -68,7 +68,7 @@ class SignalForecast:
     def _issued(self, truth: Timeline, step: int) -> Timeline:
         roots = np.sqrt(np.diff(truth.edges_s) / HOUR_S)
         if self._sure_h is not None:
-            truth = truth.with_array(self._repeated(truth, step, self._sure_h))
+            truth = truth.of(self._repeated(truth, step, self._sure_h), truth.unit)
         if not self._error:
             return truth
         ahead = len(truth.values) - step - 1
@@ -81,7 +81,7 @@ class SignalForecast:
         self._learnt = {r: draws for r, draws in self._learnt.items() if r > step}
         factors = np.maximum(1.0 + self._error * wrong, 0.0)
         values = np.concatenate([truth.array[: step + 1], truth.array[step + 1 :] * factors])
-        return truth.with_array(values)
+        return truth.of(values, truth.unit)
 
     @staticmethod
     def _repeated(truth: Timeline, step: int, sure_h: float) -> Array:

@@ -139,7 +139,7 @@ class Carbon(Scheduler[CarbonOptions]):
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
         wanted = "price" if name == "price" else "carbon"
         factor, unit = factor_to(wanted, signal.unit, max(signal.values), f"option {name!r}")
-        return signal if factor == 1.0 else signal.with_array(signal.array * factor, unit)
+        return signal if factor == 1.0 else signal.of(signal.array * factor, unit)
 
     def forecasts(self) -> SignalForecast:
         """Return the forecasts of the signal for plans. Raises InputError."""

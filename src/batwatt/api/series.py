@@ -45,7 +45,7 @@ def series_or(name: str, value: Any, quantity: Quantity | None = None) -> Any:
             raise InputError(name, f"is a series in {rows.unit}, not in machines", "give numbers of machines")
         return rows
     factor, unit = factor_to(quantity, rows.unit, max(rows.values), name)
-    return rows if factor == 1.0 else rows.with_array(rows.array * factor, unit)
+    return rows if factor == 1.0 else rows.of(rows.array * factor, unit)
 
 
 def _number(name: str, value: Any) -> float | None:

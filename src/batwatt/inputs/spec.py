@@ -206,13 +206,11 @@ class SeriesSpec:
                 hint = "give watts to all hosts of the platform, or --full-w without a platform"
                 raise InputError(self.text, problem, hint)
             return _in_watts(rows, full * rows.array)
-        if self.quantity == MACHINES and rows.unit != MACHINES:
-            machines = getattr(term, "full", None) or full or 1
-            return rows.of(tuple((rows.array * machines).tolist()), MACHINES, MACHINES, rows.source)
-        if self.quantity == FRACTION and rows.unit == MACHINES:
-            machines = getattr(term, "full", None) or full or 1
-            return rows.of(tuple((rows.array / machines).tolist()), FRACTION, FRACTION, rows.source)
-        return rows
+        if self.quantity not in (MACHINES, FRACTION) or (rows.unit == MACHINES) == (self.quantity == MACHINES):
+            return rows
+        machines = (None if isinstance(term, Constant) else term.full) or full or 1
+        values = rows.array * machines if self.quantity == MACHINES else rows.array / machines
+        return rows.of(values, self.quantity, self.quantity)
 
     def supply(self, clock: Clock | None = None, end_s: float = 0.0, full: float | None = None) -> Timeline:
         """Return the sum of the terms, without the battery. Raises InputError."""
@@ -222,7 +220,7 @@ class SeriesSpec:
             negative = sum(value < 0.0 for value in total.values)
             if negative:
                 remark(_log, "%s: %d values below 0 W taken as 0", self.text, negative)
-            return total.of(tuple(max(0.0, value) for value in total.values), POWER_W, "W", self.text)
+            return total.of([max(0.0, value) for value in total.values], "W", POWER_W, self.text)
         total = parts[0] if len(parts) == 1 else combined(parts, sum)
         return self._whole(total, full) if self.quantity == MACHINES and full is not None else total
 
@@ -235,7 +233,7 @@ class SeriesSpec:
                 "give more machines and full=N, the machines that fraction 1 stands for; or a smaller range or headroom"
             )
             raise InputError(self.text, problem, hint)
-        return total.of(tuple(values.tolist()), MACHINES, MACHINES, self.text)
+        return total.of(values, MACHINES, MACHINES, self.text)
 
     def dispatch(self, clock: Clock | None = None, end_s: float = 0.0, full: float | None = None) -> Dispatch:
         """Return the dispatch of the battery. Raises InputError, also without a battery."""
@@ -312,7 +310,7 @@ def _in_watts(rows: Timeline, watts: np.ndarray) -> Timeline:
     largest = float(np.abs(watts).max())
     if not largest <= LARGEST:
         raise InputError(rows.source, f"gives {largest:g} W, more than {LARGEST:g} W", "correct its keys")
-    return rows.of(tuple(watts.tolist()), POWER_W, "W", rows.source)
+    return rows.of(watts, "W", POWER_W)
 
 
 # texts ----------------------------------------------------------------------------------------------------------------

@@ -393,12 +393,12 @@ class MachinePower:
         for power_w in envelope.values:
             count = math.floor((power_w - least) / each * (1.0 + _ROUNDING) + _ROUNDING)
             values.append(float(min(self.machines, max(0, count))))
-        return envelope.of(tuple(values), MACHINES, MACHINES, f"{envelope.source}, {self}")
+        return envelope.of(values, MACHINES, MACHINES, f"{envelope.source}, {self}")
 
     def drawn_by(self, capacity: Timeline) -> Timeline:
         """Return the power in W that a capacity in machines may draw, as a series."""
-        values = tuple(n * self.full_w + (self.machines - n) * self.off_w for n in capacity.values)
-        return capacity.of(values, "power_w", "W", f"{capacity.source}, {self}")
+        values = [n * self.full_w + (self.machines - n) * self.off_w for n in capacity.values]
+        return capacity.of(values, "W", "power_w", f"{capacity.source}, {self}")
 
     def __str__(self) -> str:
         return f"{self.machines} machines of {self.full_w:g} W (off: {self.off_w:g} W)"

@@ -165,9 +165,13 @@ class Timeline:
             yield start, end, self.at(start)
             start = end
 
-    def of(self, values: tuple[float, ...], name: str, unit: str, source: str) -> Timeline:
-        """Return a series of other values at the same times."""
-        return Timeline(self.times_s, values, name, source, unit, self.date_s, self.pinned, self.loop, self.period_s)
+    def of(self, values: Array | Sequence[float], unit: str, name: str = "", source: str = "") -> Timeline:
+        """Return a series of other values at the same times; with the name and the source of this one if empty."""
+        array = np.asarray(values, dtype=np.float64)
+        own = tuple(array.tolist()), name or self.name, source or self.source, unit
+        other = Timeline(self.times_s, *own, self.date_s, self.pinned, self.loop, self.period_s)
+        other.__dict__.update(edges_s=self.edges_s, array=array)
+        return other
 
     def upto(self, end_s: float) -> Timeline:
         """Return the series with its rows before `end_s`, at least one, each a row of its own. Raises InputError."""
@@ -266,12 +270,6 @@ class Timeline:
     def array(self) -> Array:
         """The values; shape [rows]."""
         return np.array(self.values, dtype=np.float64)
-
-    def with_array(self, values: Array, unit: str | None = None) -> Timeline:
-        """Return the series of other values at the same times."""
-        other = replace(self, values=tuple(values.tolist()), unit=self.unit if unit is None else unit)
-        other.__dict__.update(edges_s=self.edges_s, array=values)
-        return other
 
     @property
     def until_s(self) -> float:
