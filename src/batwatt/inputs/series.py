@@ -10,7 +10,9 @@ from pathlib import Path
 
 from batwatt.checks import finite
 from batwatt.errors import InputError, remark
+from batwatt.inputs.signal import read_signal
 from batwatt.inputs.source import SeriesSource
+from batwatt.inputs.stamps import moment
 from batwatt.model.signal import Clock
 from batwatt.model.timeline import Timeline
 from batwatt.units import DAY_S, HOUR_S, REPORTED_S, date_text
@@ -24,10 +26,9 @@ def read_on_clock(file: SeriesSource, clock: Clock | None = None, *, repeats: bo
     `from` sets the date of 0 s for any clock, with a line in the log. A series that `repeats` extends before its first
     row, too; before the first row of others, that one holds. Raises InputError if no row is of the time of the jobs.
     """
-    # imported here, so that pandas loads only for files by date
-    from batwatt.inputs.signal import read_signal
-
-    series = replace(read_signal(file), pinned=file.begin is not None)
+    series = read_signal(file)
+    if file.begin is not None:
+        series = replace(series, pinned=True)
     if clock is None or series.date_s is None:
         return series
     if file.days is None or series.pinned or repeats:
@@ -101,8 +102,6 @@ def common_date(series: Iterable[SeriesSource | Timeline]) -> tuple[float, str] 
 
 def seconds_of(option: str, text: str, series: Timeline, file: SeriesSource) -> float:
     """Parse an option, a number of s or a date, to s from the first row of a series. Raises InputError."""
-    from batwatt.inputs.signal import moment
-
     try:
         return finite(text)
     except ValueError:

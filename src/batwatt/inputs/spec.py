@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from batwatt.checks import checked_number, finite, number_in_file, parameters, s
 from batwatt.errors import InputError, remark
 from batwatt.inputs.character import EnergyBudget, Seconds, Stranded, Variation, vary
 from batwatt.inputs.series import common_date, read_on_clock
-from batwatt.inputs.signal import read_capacity, read_series
+from batwatt.inputs.signal import largest_in, read_capacity, read_series
 from batwatt.inputs.source import (
     FILE_KEYS,
     NOUN,
@@ -38,8 +38,6 @@ from batwatt.units import DAY_S
 
 _ROUNDING = 1e-9
 _log = logging.getLogger(__name__)
-
-Watts = Annotated[float, Field(ge=0.0)]
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,6 @@ class FileTerm:
         return self._share(rows) if quantity in (MACHINES, FRACTION) else rows
 
     def _watts(self, rows: Timeline) -> Timeline:
-        from batwatt.inputs.signal import largest_in
-
         factor = 1.0 if self.peak_w is None else self.peak_w
         if rows.name == FRACTION and self.peak_w is None:
             problem = "holds fractions of an unknown power"
@@ -267,7 +263,7 @@ class SeriesSpec:
         shares = (term for term in self.terms if isinstance(term, ShareTerm) and term.source is None)
         return self.battery is not None or any(not term.is_constant and term.end_s is None for term in shares)
 
-    @property
+    @cached_property
     def is_in_seconds(self) -> bool:
         """True for a file of `time_s` and the quantity, or without a header, as riskaware's. Raises InputError."""
         column = {"power": POWER_W, MACHINES: MACHINES}.get(self.quantity)
@@ -277,11 +273,6 @@ class SeriesSpec:
     def files(self) -> tuple[Path, ...]:
         """The paths of the files."""
         return tuple(dict.fromkeys(source.path for source in self.sources))
-
-    @property
-    def repeats(self) -> bool:
-        """True if a term repeats for ever."""
-        return any(not isinstance(term, Constant) and term.repeat for term in self.terms)
 
     def length_s(self, full: float | None = None) -> float | None:
         """Return the length in s of the longest file, None without files. Raises InputError."""
@@ -338,7 +329,7 @@ def parse_series(quantity: Quantity, text: str | Path, base: Path | None = None)
         raise InputError(where, "names no file", "write FILE, then keys if needed, as in nl.csv,days=30")
     if exists(str(Path(base or "", text))):
         return SeriesSpec.of_file(quantity, Path(base or "", text))
-    words = [Words(part, quantity, _KINDS[quantity], base) for part in _PLUS.split(text.strip())]
+    words = [Words(part, quantity, _KINDS[quantity], base) for part in _parts(text)]
     terms = [_KINDS[quantity][one.kind](one) for one in words]
     batteries = [term for term in terms if isinstance(term, Buffer)]
     sources = tuple(term for term in terms if not isinstance(term, Buffer))
@@ -353,16 +344,21 @@ def parse_series(quantity: Quantity, text: str | Path, base: Path | None = None)
     return SeriesSpec(quantity, sources, buffer, path, " + ".join(one.text for one in words))
 
 
+def _parts(text: str) -> list[str]:
+    """Return the texts of the terms of a sum."""
+    return _PLUS.split(text.strip())
+
+
 def has_kinds(text: str) -> bool:
     """Return whether a text is a sum or a term of a kind of power, and no name of a file."""
-    parts = _PLUS.split(text.strip())
+    parts = _parts(text)
     return not exists(text) and (len(parts) > 1 or any(names_kind(part, _KINDS["power"]) for part in parts))
 
 
 def quantity_in(text: str) -> Quantity:
     """Return the quantity of a text without an option: shares are fractions, other sums and kinds are power."""
     keys = [word.partition("=")[0] for word in words_of(text)]
-    if " + " not in text and not exists(text) and (names_kind(text, _CAPACITY) or "full" in keys):
+    if len(_parts(text)) == 1 and not exists(text) and (names_kind(text, _CAPACITY) or "full" in keys):
         return "fraction"
     return "power" if has_kinds(text) else "any"
 

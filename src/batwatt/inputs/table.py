@@ -155,8 +155,7 @@ def read_table(path: Path) -> Table:
 
 def is_in_seconds(path: Path, column: str) -> bool:
     """Return whether a file has a header with `time_s` and a column, or none, as riskaware's. Raises InputError."""
-    lines = _without_comments(read_text(path)).splitlines()
-    header = next((line.strip() for line in lines if line.strip()), "")
+    header = _without_comments(read_text(path)).lstrip().partition("\n")[0].strip()
     return {TIME, column} <= {name.strip() for name in header.split(",")} or header[:1] in "+-.0123456789"
 
 
