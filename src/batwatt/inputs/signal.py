@@ -231,15 +231,14 @@ def _selected_rows(table: Table, file: SeriesSource) -> Table:
     for key, names, choice in (*choices, ("resolution", _RESOLUTIONS, file.resolution)):
         plain = {name: re.sub("[ _-]", "", name.lower().rpartition(".")[2]) for name in table.names}
         candidates = [name for name in table.names if plain[name] in names or name.lower() in names]
+        values_of = {name: sorted({*table.column(table.named(name))}) for name in candidates}
         # of columns of places, the one that has the choice, or several values
-        several = [name for name in candidates if len({*table.column(table.named(name))}) > 1]
-        matching = [name for name in candidates if choice in table.column(name)]
-        name = next(iter([*matching, *several, *candidates]), None)
+        name = max(candidates, key=lambda name: (choice in values_of[name], len(values_of[name]) > 1), default=None)
         if name is None:
             if choice is not None:
                 raise InputError(file.path, f"no column of {key}s", f"leave out {key}=")
             continue
-        values = sorted({*table.column(table.named(name))})
+        values = values_of[name]
         # a file may have hours first, then quarter hours
         if choice is None and len(values) > 1 and key != "resolution":
             listed = ", ".join(values[:10])
