@@ -82,6 +82,13 @@ def number(value: object) -> float:
     return finite(value)
 
 
+def plain_number(value: object) -> float:
+    """Return `value` as a finite number; a text such as `1_000` is none. Raises ValueError."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(f"{shown(value)} is not a number")
+    return finite(value)
+
+
 def number_named(where: object, name: str, value: object, hint: str, read: Callable[[object], float] = finite) -> float:
     """Return the number that `read` makes of `value`. Raises InputError."""
     try:
@@ -91,13 +98,11 @@ def number_named(where: object, name: str, value: object, hint: str, read: Calla
 
 
 def number_in_file(where: object, name: str, text: str, hint: str) -> float:
-    """Return the finite number of a cell or a word of a file; `1_000` is not one. Raises InputError."""
+    """Return the `plain_number` of a cell or a word of a file. Raises InputError."""
     try:
-        if "_" not in text:
-            return finite(text)
+        return plain_number(text)
     except ValueError:
-        pass
-    raise InputError(where, f"{name} {shown(text)} is not a finite number", hint)
+        raise InputError(where, f"{name} {shown(text)} is not a finite number", hint) from None
 
 
 def checked_whole(

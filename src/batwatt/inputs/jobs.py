@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import SHOWN, finite, shown
+from batwatt.checks import SHOWN, plain_number, shown
 from batwatt.errors import InputError, UnknownNameError, remark
 from batwatt.files import open_text
 from batwatt.model.signal import parse_date
@@ -299,7 +299,7 @@ def _numbers(cells: Cells, own: str, raw: Jobs, unit_s: float) -> Numbers:
         values = np.full(len(cells), np.nan)
         for row, cell in enumerate(cells.tolist() if isinstance(cells, np.ndarray) else cells):
             try:
-                values[row] = math.nan if _lacks(cell) else _number(cell)
+                values[row] = math.nan if _lacks(cell) else plain_number(cell)
             except ValueError as error:
                 raise InputError(raw.place(row), f"{own}: {error}", "write a finite number") from None
     empty = np.isnan(values)
@@ -313,7 +313,7 @@ def _numbers(cells: Cells, own: str, raw: Jobs, unit_s: float) -> Numbers:
         if empty[row]:
             raise InputError(raw.place(row), f"{own} is empty", "write a finite number, or leave the job out")
         got = number_text(cell) if isinstance(cell := cells[row], float) else str(cell).strip()[:SHOWN]
-        raise InputError(raw.place(row), f"{own} must be {bounds}, got {got}", "leave it empty if it is unknown")
+        raise InputError(raw.place(row), f"{own} must be {bounds}, got {got}", _EMPTY)
     if column.name == ESTIMATE:
         values = np.where(values > 0.0, values, np.nan)
     if own != column.name and column.type in ("time", "date"):
@@ -327,20 +327,13 @@ def _plain_numbers(cells: Cells) -> Numbers | None:
         values = cells.astype(np.float64)
         return None if np.isinf(values).any() else values
     try:
-        # of texts only, as True would be a number
-        if "_" in "".join(cells):  # type: ignore[arg-type]
+        # join refuses all but texts, such as True, which would be a number
+        if "_" in "".join(cells):  # type: ignore[arg-type]  # its TypeError is caught
             return None
         values = np.fromiter(map(float, cells), np.float64, len(cells))
     except (TypeError, ValueError):
         return None
     return values if np.isfinite(values).all() else None
-
-
-def _number(cell: object) -> float:
-    """Return the finite number of a cell; `1_000` is not one. Raises ValueError."""
-    if isinstance(cell, str) and "_" in cell:
-        raise ValueError(f"{shown(cell)} is not a number")
-    return finite(cell)
 
 
 def _lacks(cell: object) -> bool:
