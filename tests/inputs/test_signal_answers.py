@@ -97,6 +97,7 @@ def test_json_without_a_series_or_with_two(read, content):
 BEGINS = (1_709_280_000, 1_709_283_600, 1_709_287_200)
 DATES = [f"2024-03-01T{hour}:00Z" for hour in ("08", "09", "10")]
 PRICES = (42.0, None, -7.5)
+MS_PAIRS = [(1000 * begin_s, price) for begin_s, price in zip(BEGINS, PRICES, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -107,8 +108,11 @@ PRICES = (42.0, None, -7.5)
         ({"unixtime": BEGINS, "price": PRICES}, "EUR/MWh"),
         ({"hourly_units": {"time": "iso8601", "spot": "EUR/MWh"}, "hourly": {"time": DATES, "spot": PRICES}}, None),
         # pairs: of ms as of SMARD, with a header
-        ({"meta_data": {"version": 1}, "series": [(1000 * at, x) for at, x in zip(BEGINS, PRICES)]}, "EUR/MWh"),  # noqa: B905
-        ([("when", "price (EUR/MWh)"), *zip(DATES, PRICES)], None),  # noqa: B905
+        (
+            {"meta_data": {"version": 1}, "series": [(1000 * at, x) for at, x in zip(BEGINS, PRICES, strict=True)]},
+            "EUR/MWh",
+        ),
+        ([("when", "price (EUR/MWh)"), *zip(DATES, PRICES, strict=True)], None),
     ],
     ids=range(5),
 )
