@@ -154,8 +154,36 @@ def read_swf(path: Path | str, *, others: bool = False) -> Jobs:
     return checked(cells, path, origin_s=swf_origin_s(path), lines=lines[accepted])
 
 
-def _swf_fields(path: Path | str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Return the lines of an SWF file as rows of 18 numbers, and their numbers in the file. Raises InputError.
+def _swf_fields(path: Path | str) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    """Return the lines of an SWF file as rows of 18 numbers, and their numbers in the file. Raises InputError."""
+    rows, lines = _plain_fields(path) or _fields_by_line(path)
+    if not (good := np.abs(rows) <= LARGEST).all():
+        row, field = np.argwhere(~good)[0].tolist()
+        problem = f"{SWF_FIELDS[field]} {rows[row, field]:g} is not a number up to {LARGEST:g}"
+        raise InputError(f"{path} line {lines[row]}", problem, "correct the line")
+    if (early := (rows[:, 1] < 0.0) & (rows[:, 1] != -1.0)).any():
+        row = int(np.argmax(early))
+        problem = f"submit_time must be >= 0 s, got {number_text(rows[row, 1])}"
+        raise InputError(f"{path} line {lines[row]}", problem, "leave the job out")
+    return rows, lines
+
+
+def _plain_fields(path: Path | str) -> tuple[Numbers, npt.NDArray[np.int64]] | None:
+    """Return the lines as `_fields_by_line` does, by the reader of numpy, if each has 18 numbers; else None."""
+    with open_text(path) as stream, warnings.catch_warnings(action="error"):
+        try:
+            rows = np.loadtxt(stream, comments=";", ndmin=2)
+        except (ValueError, UserWarning):
+            return None
+    if rows.shape[1] != len(SWF_FIELDS):
+        return None
+    with open_text(path) as stream:
+        lines = [line for line, text in enumerate(stream, start=1) if text.partition(";")[0].strip()]
+    return rows, np.array(lines, dtype=np.int64)
+
+
+def _fields_by_line(path: Path | str) -> tuple[Numbers, npt.NDArray[np.int64]]:
+    """Return the lines as rows of 18 numbers, and their numbers in the file. Raises InputError with the line.
 
     Fields after the 18th, as in MetaCentrum's logs, are ignored, with a remark.
     """
@@ -188,14 +216,6 @@ def _swf_fields(path: Path | str) -> tuple[npt.NDArray[np.float64], npt.NDArray[
                 numbers.extend(map(float, words))
             lines.append(line)
     rows = np.frombuffer(numbers).reshape(-1, count) if lines else np.empty((0, count))
-    if not (good := np.abs(rows) <= LARGEST).all():
-        row, field = np.argwhere(~good)[0].tolist()
-        problem = f"{SWF_FIELDS[field]} {rows[row, field]:g} is not a number up to {LARGEST:g}"
-        raise InputError(f"{path} line {lines[row]}", problem, "correct the line")
-    if (early := (rows[:, 1] < 0.0) & (rows[:, 1] != -1.0)).any():
-        row = int(np.argmax(early))
-        problem = f"submit_time must be >= 0 s, got {number_text(rows[row, 1])}"
-        raise InputError(f"{path} line {lines[row]}", problem, "leave the job out")
     if longer:
         remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
     return rows, np.array(lines, dtype=np.int64)
