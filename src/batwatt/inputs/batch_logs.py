@@ -65,6 +65,7 @@ from batwatt.inputs.jobs import (
     has_values,
     later_s,
 )
+from batwatt.inputs.table import number_in
 from batwatt.model.signal import parse_date, parse_date_s
 from batwatt.model.workload import ESTIMATE, LABELS, LENGTH, MEMORY, POWER_W, START_S
 from batwatt.units import DAY_S, HOUR_S, LATEST_S
@@ -254,10 +255,7 @@ def duration_s(text: str) -> float:
 
 def number(text: str) -> float:
     """Parse a number >= 0; NaN for other texts."""
-    try:
-        value = math.nan if "_" in text else float(text)
-    except ValueError:
-        return math.nan
+    value = number_in(text)
     return value if 0.0 <= value < math.inf else math.nan
 
 
