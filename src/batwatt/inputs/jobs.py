@@ -514,7 +514,7 @@ def read_jobs_csv(path: Path | str, unit: TimeUnit = "s", zone: tzinfo = UTC, *,
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         cells: dict[str, Cells] = {own: columns[header.index(own)] for own in order}
         if "id" not in names:
-            cells = {"id": range(count - len(rows) + 1, count + 1)} | cells
+            cells = {"id": list(map(str, range(count - len(rows) + 1, count + 1)))} | cells
         parts.append(checked(cells, path, unit_s=unit_s, zone=zone, lines=np.array(lines, dtype=np.int64)))
         rows.clear()
         lines.clear()
@@ -551,7 +551,7 @@ def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator
             return
         except csv.Error as error:
             raise InputError(path, f"is not CSV ({error})", hint) from None
-        if any(cell.strip() for cell in row):
+        if any(map(str.strip, row)):
             yield row
 
 
