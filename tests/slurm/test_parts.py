@@ -2,6 +2,8 @@
 
 import json
 import os
+import time
+from collections import deque
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -238,6 +240,27 @@ def test_a_clock_that_jumps_moves_no_session(monkeypatch):
     spec.identity = {"speed": 1.0}
     with pytest.raises(InputError, match=r"with speed 60.0, not 1.0; give the same, or --fresh"):
         Session._resumed(SimpleNamespace(spec=spec, journal=journal))
+
+
+def test_a_controller_that_stops_while_a_start_is_carried_out_is_waited_for():
+    calls, notes = [], []
+
+    def act(snapshot, own):
+        calls.append(snapshot)
+        raise SlurmSilentError("scontrol: no answer within 60 s")
+
+    book = SimpleNamespace(decide=calls.append, everyone=3)
+    journal = SimpleNamespace(exchange=lambda *_: None, write=lambda kind, **values: notes.append(values["what"]))
+    actions, clock = SimpleNamespace(act=act), SessionClock(0.0)
+    bridge = Bridge(None, book, actions, journal, None, None, None, clock, 0.5, once=True, tells=False, past=deque())
+    bridge._snapshot = snapshot = SimpleNamespace()
+    decisions = [ev.ExecuteJob(0.0, "slurm!1", "0")]
+    began_s = time.monotonic()
+    bridge.reply(ev.Reply(0.0, decisions))
+    assert calls == [decisions, snapshot]
+    # the next poll reads a new snapshot and repeats the start
+    assert bridge._snapshot is None and notes == ["Slurm is silent"]
+    assert began_s + 1.0 <= bridge._next_poll_s <= time.monotonic() + 1.0
 
 
 def test_a_file_that_is_no_journal(tmp_path):

@@ -308,6 +308,7 @@ class Bridge:
     _message: ev.Message = field(default_factory=lambda: ev.Message(0.0, []))
     _snapshot: Snapshot | None = None
     _next_poll_s: float = 0.0
+    _pause_s: float = 0.0
     _watched: Watched = field(default_factory=Watched)
     _settled: bool = False
     _tries: dict[str, int] = field(default_factory=dict)
@@ -315,6 +316,9 @@ class Bridge:
     _skipped: dict[str, float] = field(default_factory=dict)
     """Time at which a job is looked at again, monotonic."""
     _totals_s: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._pause_s = self.poll_s
 
     # the protocol -----------------------------------------------------------------------------------------------
 
@@ -348,7 +352,11 @@ class Bridge:
             return
         self.book.decide(reply.decisions)
         if reply.decisions and self._snapshot is not None:
-            self._act(self._snapshot)
+            try:
+                self._act(self._snapshot)
+            except SlurmError as error:
+                # the next poll repeats what is missing
+                self._wait_longer(error)
 
     def _begins(self) -> dict[str, Any]:
         config = EngineConfig(dynamic_jobs=True, profile_reuse=True, forward_profiles=True, forward_unknown_events=True)
@@ -359,7 +367,6 @@ class Bridge:
 
     def _next(self) -> ev.Message:
         """Poll until something has happened."""
-        pause_s = self.poll_s
         while True:
             now_s = self.clock.now_s()
             events: list[ev.Event] = []
@@ -368,16 +375,12 @@ class Bridge:
             if time.monotonic() >= self._next_poll_s:
                 try:
                     events += self._poll(now_s)
-                    if pause_s > self.poll_s:
+                    if self._pause_s > self.poll_s:
                         self.journal.write("note", what="Slurm answers again")
-                    pause_s = self.poll_s
+                    self._pause_s = self.poll_s
+                    self._next_poll_s = time.monotonic() + self._pause_s
                 except SlurmError as error:
-                    if pause_s == self.poll_s:
-                        _log.warning("%s; trying again", error)
-                        self.journal.write("note", what="Slurm is silent", why=str(error))
-                    pause_s = min(SILENT_S, 2.0 * pause_s)
-                    self._snapshot = None
-                self._next_poll_s = time.monotonic() + pause_s
+                    self._wait_longer(error)
             due = [call for call in self.book.calls if call <= now_s]
             events += [ev.RequestedCall(now_s) for _ in due]
             if events and self._snapshot is not None:
@@ -387,6 +390,15 @@ class Bridge:
                 return ev.Message(now_s, [ev.SimulationEnds(now_s)])
             call_s = ((self.book.calls[0] if self.book.calls else math.inf) - now_s) / self.clock.speed
             time.sleep(max(0.001, min(self._next_poll_s - time.monotonic(), call_s if self._snapshot else math.inf)))
+
+    def _wait_longer(self, error: SlurmError) -> None:
+        """Drop the snapshot after an error of Slurm and double the pause before the next poll, up to `SILENT_S`."""
+        if self._pause_s == self.poll_s:
+            _log.warning("%s; trying again", error)
+            self.journal.write("note", what="Slurm is silent", why=str(error))
+        self._pause_s = min(SILENT_S, 2.0 * self._pause_s)
+        self._snapshot = None
+        self._next_poll_s = time.monotonic() + self._pause_s
 
     def _all_over(self, snapshot: Snapshot) -> bool:
         left = any(task.status not in ("over", "aside") for task in self.book.present.values())
