@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -47,9 +48,15 @@ def simulate() -> None:
     arguments = {"options": {"response": "hfld"}, "envelope": ENVELOPE}
     result = bw.simulate(PLATFORM, WORKLOAD, **arguments, progress=lambda time_s, ended: times_s.append(time_s))
     _show(result, result._repr_html_(), result.metrics, result.jobs, result.machines, result.power, bool(times_s))
-    _show(isinstance(result, bw.Result), rounded(result.figures.metrics) == result.metrics, result.platform)
+    _show(isinstance(result, bw.Result), rounded(result.values) == result.metrics, result.platform)
     result.warn()
+    assert result.scheduler == "powercap" and result.trace is not None
+    assert len(result.outcomes.state) == result.metrics["jobs_total"]
+    assert result.record is result.data.record and not (result.unchanged or result.currency or result.bounds)
     _show(result.save("out/x"))
+    result.write(Path("out/y"))
+    again = bw.Result.of_files(Path("out/y"), result.run)
+    assert again.values == result.values
     result.plot_power("Title").savefig("out/power.png")
     result.gantt().savefig("out/gantt.png")
 

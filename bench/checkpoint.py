@@ -21,7 +21,6 @@ from pathlib import Path
 from apart import GIB, in_child, least, peak_bytes
 
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.inputs.description import Inputs
 from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -102,9 +101,15 @@ def scheduler_line(folder: Path) -> str:
     trace = folder / "trace.csv"
     table = varcap_table(VarcapLike(like="mira", jobs=3000, machines=96), seed=0)
     table.to_csv(trace, index=False)
-    inputs = Inputs(MachineSpec(96, 1), (trace,), capacity=WALK)
-    options = {"checkpoint_s": 120, "recovery_s": 120}
-    spec = RunSpec(inputs, "checkpoint", options, folder / "run", config=EngineConfig(energy=False))
+    spec = RunSpec(
+        platform=MachineSpec(96, 1),
+        workloads=(trace,),
+        scheduler="checkpoint",
+        options={"checkpoint_s": 120, "recovery_s": 120},
+        capacity=WALK,
+        config=EngineConfig(energy=False),
+        prefix=folder / "run",
+    )
     began = time.perf_counter()
     metrics = run(spec).metrics
     seconds = time.perf_counter() - began

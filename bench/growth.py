@@ -22,7 +22,6 @@ from typing import Any
 from apart import form, in_child
 
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.inputs.description import Inputs
 from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -73,8 +72,15 @@ def run_case(case: Case, count: int, folder: Path, prefix: Path) -> float:
     """Run a case; return its CPU time in s."""
     workload = folder / f"{count}.json"
     write_burst(workload, count)
-    inputs = Inputs(MachineSpec(MACHINES, 1), (workload,), capacity=case.capacity)
-    spec = RunSpec(inputs, case.scheduler, case.options, prefix, config=EngineConfig(energy=False))
+    spec = RunSpec(
+        platform=MachineSpec(MACHINES, 1),
+        workloads=(workload,),
+        scheduler=case.scheduler,
+        options=case.options,
+        capacity=case.capacity,
+        config=EngineConfig(energy=False),
+        prefix=prefix,
+    )
     began = time.process_time()
     metrics = run(spec).metrics
     cpu_s = time.process_time() - began

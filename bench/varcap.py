@@ -23,7 +23,6 @@ from typing import Any
 from apart import GIB, form, in_child, peak_bytes
 
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.inputs.description import Inputs
 from batwatt.model.platform import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -69,8 +68,15 @@ CURVE = tuple(
 def child(text: str) -> None:
     """Do a run; print its time, memory and figures."""
     case = json.loads(text)
-    inputs = Inputs(MachineSpec(case["machines"], case["cores"]), (Path(case["trace"]),), capacity=WALK)
-    spec = RunSpec(inputs, "varcap", case["options"], Path(case["prefix"]), config=EngineConfig(energy=False))
+    spec = RunSpec(
+        platform=MachineSpec(case["machines"], case["cores"]),
+        workloads=(Path(case["trace"]),),
+        scheduler="varcap",
+        options=case["options"],
+        capacity=WALK,
+        config=EngineConfig(energy=False),
+        prefix=Path(case["prefix"]),
+    )
     began = time.perf_counter(), time.process_time()
     metrics = run(spec).metrics
     seconds, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]

@@ -30,10 +30,10 @@ _NAMES = {
     "comparison": ("Case", "compare"),
     "inputs": ("Platform", "Series", "Workload", "read_series", "read_signal"),
     "planning": ("optimum", "plan_carbon", "plan_checkpoints"),
-    "result": ("Result",),
     "simulation": ("campaign", "simulate"),
 }
 _MODULES = {name: f"batwatt.api.{module}" for module, names in _NAMES.items() for name in names}
+_MODULES |= {"Result": "batwatt.run.result"}
 """Name -> its module."""
 
 

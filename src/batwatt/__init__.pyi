@@ -10,6 +10,6 @@ from batwatt.api.inputs import read_signal as read_signal
 from batwatt.api.planning import optimum as optimum
 from batwatt.api.planning import plan_carbon as plan_carbon
 from batwatt.api.planning import plan_checkpoints as plan_checkpoints
-from batwatt.api.result import Result as Result
 from batwatt.api.simulation import campaign as campaign
 from batwatt.api.simulation import simulate as simulate
+from batwatt.run.result import Result as Result

@@ -50,7 +50,7 @@ def test_a_host_switched_off_and_on_by_hand():
         (220.0, "1000", -20 * (30 + 60) - 20 / 2),
         (270.0, "0100", -50 * 60),
     ]  # fmt: skip
-    assert env.outcome().figures.metrics["energy_j"] == 700 + 2880 + 3200 + 1800 + 3000
+    assert env.result().values["energy_j"] == 700 + 2880 + 3200 + 1800 + 3000
     env.reset()
     # waiting for nothing is switching on
     assert [env.step(action)[-1]["action"] for action in (START, OFF, WAIT, WAIT, WAIT)][-1] == ON

@@ -111,7 +111,7 @@ def test_the_first_possible_job_is_first_fit(rows, places):
 def test_the_return_is_the_figure_of_the_run(name, case, policy):
     env = environment(case, reward=name, queue=4)
     returned, sign = math.fsum(play(env, policy)), REWARDS[name].sign
-    metrics, means = env.outcome().figures.metrics, means_of(env, case["rows"])
+    metrics, means = env.result().values, means_of(env, case["rows"])
     # energies are printed to 1e-6 J, and these are hundreds
     close = {"rel": 1e-9, "abs": 1e-6 if name == "energy_j" else 1e-12}
     assert returned == pytest.approx(sign * means.get(name, metrics[name]), **close)

@@ -55,7 +55,7 @@ def test_an_episode_by_hand(load, settings, actions, moments, rows, figures):
     for (time_s, mask, _), (expected_s, expected) in zip(steps, moments or [], strict=bool(moments)):
         assert time_s == expected_s and expected in ("", "".join(map(str, mask)))
     assert rows_of(env) == rows
-    metrics = env.outcome().figures.metrics
+    metrics = env.result().values
     assert {name: metrics[name] for name in figures} == pytest.approx(figures)
 
 
@@ -81,12 +81,12 @@ def test_a_limit_that_is_too_low_in_the_end_is_lifted():
     load = workload_of(job("wide", 0, 5, 1), job("a", 0, 3, 100), job("b", 70, 1, 10))
     env = BatwattEnv(platform(), load, queue=3, envelope=FALLS, reward="mean_wait_s")
     assert play(env, 1, 0) == [(120.0, [1, 0, 0, 0], -120 / 2), (220.0, [0, 0, 0, 1], 0.0)]
-    metrics = env.outcome().figures.metrics
+    metrics = env.result().values
     assert (metrics["jobs_finished"], metrics["jobs_rejected"], metrics["violations"]) == (2, 1, 0)
     # the other limit stays
     both = BatwattEnv(platform(), load, envelope=FALLS, capacity=Timeline((0.0, 60.0), (4.0, 3.0)))
     both.reset()
-    assert both.simulation.episode.inputs.capacity.values == (4.0, 3.0)
+    assert both.simulation.episode.run.capacity.values == (4.0, 3.0)
 
 
 def test_a_limit_that_repeats_is_not_lifted(tmp_path):

@@ -11,9 +11,8 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from batwatt.inputs.description import Inputs
 from batwatt.report.campaign import COLUMNS
-from batwatt.results.figures import METRICS, rounded
+from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -100,8 +99,8 @@ def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
             options = {part: made[part] for part in ("backfilling", "order", "response")}
             if made["response"] not in PARTS.values():
                 options["response"] = "idfs"
-            inputs = Inputs(platform, (workload,), envelope=envelope)
-            made |= rounded(run(RunSpec(inputs, "powercap", options, prefix)).metrics)
+            spec = RunSpec(platform=platform, workloads=(workload,), envelope=envelope, options=options, prefix=prefix)
+            made |= run(spec).metrics
             rows.append(made)
     return rows
 

@@ -14,10 +14,10 @@ import pytest
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.batch_logs import LogOptions
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.load import Needs, RunInputs, _windowed, load
+from batwatt.inputs.load import _windowed
 from batwatt.model.platform import MachineSpec
 from batwatt.model.timeline import Timeline
+from batwatt.run.prepared import PreparedRun
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -60,8 +60,10 @@ def folder(tmp_path: Path, monkeypatch, caplog):
     return tmp_path
 
 
-def inputs_of(workload: str, log: Mapping[str, str] | None = None, **series: str) -> RunInputs:
-    return load(Inputs(MachineSpec(20, 1), (Path(workload),), log=LogOptions(**(log or {})), **series), Needs())
+def inputs_of(workload: str, log: Mapping[str, str] | None = None, **series: str) -> PreparedRun:
+    options = LogOptions(**(log or {}))
+    spec = RunSpec(platform=MachineSpec(20, 1), workloads=(Path(workload),), scheduler=None, log=options, **series)
+    return PreparedRun.read(spec)
 
 
 def at(series: Timeline | None, *times_s: float) -> list[float]:
@@ -201,9 +203,9 @@ def test_a_date_for_jobs_that_have_none(caplog):
 # the API, and files -------------------------------------------------------------------------------------------------
 
 
-def simulated(workload, **series) -> RunInputs:
+def simulated(workload, **series) -> PreparedRun:
     """The inputs of a run by the API."""
-    return bw.simulate(bw.Platform.machines(2), workload, "powercap", **series)._inputs
+    return bw.simulate(bw.Platform.machines(2), workload, "powercap", **series).run
 
 
 def test_signals_and_jobs_as_objects():
@@ -237,7 +239,7 @@ def test_the_signal_of_an_option():
 
 
 def test_metadata_have_the_date(folder):
-    run(RunSpec(Inputs(MachineSpec(2, 1), (Path("night.sacct"),)), options=NONE, prefix=folder / "x"))
+    run(RunSpec(platform=MachineSpec(2, 1), workloads=(Path("night.sacct"),), options=NONE, prefix=folder / "x"))
     assert json.loads((folder / "x_metadata.json").read_text())["begin"] == BEGIN
     Path("dates.csv").write_text("time_s,power_w\n1719792000,7\n")
     with pytest.raises(InputError, match=r"its times are dates from 2024-07-01T00:00Z on, .*write power:dates"):

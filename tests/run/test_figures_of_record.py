@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from batwatt.inputs.batsim_files import phase_workload
-from batwatt.inputs.description import Inputs
 from batwatt.inputs.servers import machines_xml
 from batwatt.inputs.spec import parse_series
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
@@ -22,8 +21,9 @@ from batwatt.model.work import constant
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.results import run_files
 from batwatt.run.find_scheduler import our_names
-from batwatt.run.resolve import prepare
-from batwatt.run.run import run, write_results
+from batwatt.run.prepared import PreparedRun
+from batwatt.run.result import Result
+from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.carbon.execution import ShiftJob
 
@@ -60,12 +60,12 @@ FROM_FILES = ("carbon", "planned")
 
 def agree(spec: RunSpec) -> None:
     """Run, then work out everything again from the files."""
-    metrics = run(spec).metrics
+    values = run(spec).values
     names = [spec.prefix.with_name(f"{spec.prefix.name}_{name}") for name in FILES]
     of_record = {path.name: path.read_bytes() for path in names if path.exists()}
     for path in (*names, spec.prefix.with_name(f"{spec.prefix.name}_metadata.json")):
         path.unlink(missing_ok=True)
-    assert write_results(spec.prefix, prepare(spec).inputs).metrics == metrics
+    assert Result.of_files(spec.prefix, PreparedRun.of(spec)).values == values
     assert {path.name: path.read_bytes() for path in names if path.exists()} == of_record
     assert "x_metrics.json" in of_record
 
@@ -104,14 +104,17 @@ def test_random_runs(scheduler, rows, seed, cut, data):
         (folder / "envelope.csv").write_text("time_s,power_w\n" + steps + "2400,9999\n")
         machines = SpeedMachineSpec if scheduler in ("powercap", "oversubscribed") else MachineSpec
         capacity = parse_series("machines", f"walk:range=0.6,mean=0.7,step=0.3,period=250,end=6000,seed={seed}")
-        inputs = Inputs(
-            machines(MACHINES, CORES, off_s=5.0, on_s=20.0),
-            (folder / "jobs.csv",),
+        spec = RunSpec(
+            platform=machines(MACHINES, CORES, off_s=5.0, on_s=20.0),
+            workloads=(folder / "jobs.csv",),
+            scheduler=scheduler,
+            options=options,
+            prefix=folder / "x",
             envelope=folder / "envelope.csv" if power else None,
             capacity=capacity if follows else None,
             window=Window(150.0, 1700.0) if cut and not power else None,
         )
-        agree(RunSpec(inputs, scheduler, options, folder / "x"))
+        agree(spec)
 
 
 @pytest.mark.parametrize("name", ["comma,in,it", 'quote"in', "line\nbreak", "NA", " space ", "00"])
@@ -120,8 +123,8 @@ def test_names_that_are_odd_in_csv(tmp_path, name):
     data = {"nb_res": 4, "jobs": rows, "profiles": {"p": {"type": "delay", "delay": 1 / 3}}}
     (tmp_path / "w.json").write_text(json.dumps(data))
     (tmp_path / "p.xml").write_text(machines_xml(MachineSpec(2, 2)))
-    spec = RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "powercap", {}, tmp_path / "out" / "x")
-    agree(spec)
+    prefix = tmp_path / "out" / "x"
+    agree(RunSpec(platform=tmp_path / "p.xml", workloads=(tmp_path / "w.json",), prefix=prefix))
     assert set(run_files.jobs(tmp_path / "out" / "x")["job_id"]) == {"plain", name}
 
 
@@ -135,4 +138,5 @@ def test_carbon(tmp_path):
     (tmp_path / "w.json").write_text(json.dumps(data))
     for policy in ("phase-aware", "suspend-resume", "immediate"):
         options = {"signal": str(tmp_path / "s.csv"), "policy": policy, "wait_h": [12.0]}
-        agree(RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "carbon", options, tmp_path / policy / "x"))
+        inputs = {"platform": tmp_path / "p.xml", "workloads": (tmp_path / "w.json",)}
+        agree(RunSpec(scheduler="carbon", options=options, prefix=tmp_path / policy / "x", **inputs))

@@ -10,7 +10,6 @@ from batsim.batsim import BatsimScheduler
 from batsim.tools.launcher import instanciate_scheduler
 
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
 from batwatt.run import loader
 from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_class, scheduler_names
 from batwatt.run.loader import files_beside, load
@@ -380,8 +379,9 @@ KEYS = ("capacity", "envelope", "long_s", "platform", "shift", "switch", "until_
 def test_options_are_exactly_those_of_the_user(engine, options, folder, tmp_path):
     path = folder({"mine/foo.py": HEAD + OWN.format(file=str(tmp_path / "seen"))}) / "mine" / "foo.py"
     (tmp_path / "cap.csv").write_text("time_s,power_w\n0,100000\n")
-    inputs = Inputs(ROOT / "platforms/small.xml", (ROOT / "workloads/small.json",), envelope=tmp_path / "cap.csv")
-    run(RunSpec(inputs, str(path), options, tmp_path / "x", engine=engine))
+    inputs = {"platform": ROOT / "platforms/small.xml", "workloads": (ROOT / "workloads/small.json",)}
+    inputs |= {"envelope": tmp_path / "cap.csv", "prefix": tmp_path / "x"}
+    run(RunSpec(scheduler=str(path), options=options, engine=engine, **inputs))
     assert (tmp_path / "seen").read_text() == repr(sorted(options))
 
 

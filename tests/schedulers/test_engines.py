@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from builders import job
 
-from batwatt.inputs.description import Inputs
 from batwatt.model.platform import MachineSpec
 from batwatt.model.signal import Window
 from batwatt.results.figures import rounded
@@ -47,12 +46,13 @@ def spec(folder, scheduler) -> RunSpec:
     path.write_text(json.dumps({"nb_res": 4 * CORES, "jobs": rows, "profiles": profiles}))
     if scheduler == "powercap":
         limit.write_text("time_s,power_w\n0,600\n100,250\n200,60\n300,16\n400,600\n")
-        inputs = Inputs(SMALL, (path,), envelope=limit)
+        inputs = {"platform": SMALL, "envelope": limit}
     else:
         limit.write_text("time_s,machines\n" + "".join(f"{60 * i},{n}\n" for i, n in enumerate(CAPACITY)))
         window = Window(100.0, 600.0) if scheduler == "riskaware" else None
-        inputs = Inputs(MachineSpec(4, CORES), (path,), capacity=limit, window=window)
-    return RunSpec(inputs, scheduler, CASES[scheduler], folder / "embedded")
+        inputs = {"platform": MachineSpec(4, CORES), "capacity": limit, "window": window}
+    prefix = folder / "embedded"
+    return RunSpec(workloads=(path,), scheduler=scheduler, options=CASES[scheduler], prefix=prefix, **inputs)
 
 
 @pytest.mark.parametrize("scheduler", CASES)

@@ -10,8 +10,7 @@ import pytest
 from builders import envelope, job, machine, played, starts
 
 import batwatt as bw
-from batwatt.inputs.description import Inputs
-from batwatt.run.resolve import prepare
+from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.powercap import Powercap
 
@@ -138,7 +137,7 @@ def test_what_others_are_told(tmp_path, caplog):
 def test_only_jobs_that_get_a_request_are_copied(tmp_path):
     (tmp_path / "jobs.csv").write_text("id,arrival_time,length,cpus,estimate\n1,0,100,8,120\n2,1,50,10,\n")
     load = bw.Workload.read(tmp_path / "jobs.csv")
-    [run] = prepare(RunSpec(Inputs(MACHINES, (load,)), "easy")).inputs.run
+    [run] = PreparedRun.of(RunSpec(platform=MACHINES, workloads=(load,), scheduler="easy")).run
     assert [job is own for job, own in zip(run.jobs, load.jobs, strict=True)] == [True, False]
     assert (run.jobs[1].raw, "estimate_s" in load.jobs[1].raw) == ({**load.jobs[1].raw, "estimate_s": 50.0}, False)
 

@@ -133,7 +133,7 @@ def test_the_master_and_the_first_hosts_of_a_file(risky):
     hosts = ({"master_host": "boss"}, {"master_host": "boss", "mmax": 2}, {"master_host": "n1"})
     cells = [declare(risky, study, platforms=[{"files": "boss.xml", **choice}]).cells[0] for choice in hosts]
     assert len({cell.key for cell in cells}) == 3
-    assert (cells[1].spec.inputs.hosts.master, cells[1].spec.inputs.hosts.mmax) == ("boss", 2)
+    assert (cells[1].spec.hosts.master, cells[1].spec.hosts.mmax) == ("boss", 2)
     assert execute(task_of(cells[1], False, None)).status == "done"
 
 
@@ -182,7 +182,7 @@ def test_one_name_for_two_contents(risky):
     studies = {f"s{n}": GENERATED | {"workloads": load} for n, load in enumerate(loads)}
     one, two = campaign_in(risky.declare_all(studies), risky.results).cells
     assert one.workload.name == two.workload.name == "google-like-1"
-    assert one.spec.inputs.workloads != two.spec.inputs.workloads and one.key != two.key
+    assert one.spec.workloads != two.spec.workloads and one.key != two.key
     assert risky.run().code == 0 and len([*(risky.out / "inputs").iterdir()]) == 2
 
 
@@ -215,7 +215,7 @@ def test_options_that_inputs_set(risky):
 
 def test_walks_are_levelled_over_the_window_of_the_workload(risky):
     walk = {"spec": "walk:range=0.6", "seeds": [1]}
-    spec = declare(risky, VARIED, capacities=[walk]).cells[0].spec.inputs.capacity
+    spec = declare(risky, VARIED, capacities=[walk]).cells[0].spec.capacity
     expected = parse_series("machines", "walk:range=0.6,window=7200,seed=1")
     assert spec.timeline(None, 1e6, 100).values == expected.timeline(None, 1e6, 100).values
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from batwatt.api.arguments import checked, hosts_of, one_of, optional, options_for, path_or, real, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.api.series import series_or
 from batwatt.api.simulation import SeriesLike
@@ -32,6 +31,7 @@ from batwatt.results.run_files import without_formulas_in
 from batwatt.results.summary import columns_of, table_text
 from batwatt.results.tables import TableColumn
 from batwatt.results.usage import BY, DECIMALS, IDLE, JOBS, by_month, idle_nodes, usage, used_nodes
+from batwatt.run.arguments import checked, hosts_of, one_of, optional, options_for, path_or, real, several, text
 from batwatt.units import date_text
 
 _log = logging.getLogger(__name__)

@@ -16,22 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from batwatt.api.arguments import (
-    checked,
-    flag,
-    function_or_none,
-    one_of,
-    optional,
-    options_of,
-    path_or,
-    seed_of,
-    several,
-    text,
-    whole,
-    window_of,
-    workers_of,
-    wrong,
-)
 from batwatt.api.comparison_result import Comparison
 from batwatt.api.inputs import PathLike, WindowLike, Workload
 from batwatt.api.series import series_or
@@ -48,15 +32,31 @@ from batwatt.checks import shown
 from batwatt.errors import InputError, collected_remarks, tell_before_work
 from batwatt.files import refuse_folder
 from batwatt.inputs.batch_logs import USUAL, LogOptions
-from batwatt.inputs.description import Inputs
 from batwatt.inputs.jobs import SECONDS, TimeUnit
-from batwatt.inputs.load import Needs, load
 from batwatt.model import workload as workloads
 from batwatt.model.platform import MachinePower, Platform
 from batwatt.model.signal import Window
 from batwatt.model.timeline import least_of
 from batwatt.results.outcomes import JobOutcomes
+from batwatt.run.arguments import (
+    checked,
+    flag,
+    function_or_none,
+    one_of,
+    optional,
+    options_of,
+    path_or,
+    seed_of,
+    several,
+    text,
+    whole,
+    window_of,
+    workers_of,
+    wrong,
+)
 from batwatt.run.find_scheduler import load_plugins
+from batwatt.run.prepared import PreparedRun
+from batwatt.run.spec import RunSpec
 from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Ended, Measured, RunTask, refuse_failures
 from batwatt.study.processes import cpu_count
 from batwatt.study.samples import Sample, samples_of
@@ -257,9 +257,9 @@ def _jobs_of(
 
 def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **series: Any) -> Sample:
     """Return all jobs with the power and the signals, on one clock. Raises InputError."""
-    inputs = Inputs(hosts, (workload,), log=log, delays_to_flops=False, **series)
-    # each run reports the inputs that the engine ignores
-    read = load(inputs, Needs(simulate=False))
+    # without a scheduler, as each run reports the inputs that the engine ignores
+    spec = RunSpec(platform=hosts, workloads=(workload,), scheduler=None, log=log, delays_to_flops=False, **series)
+    read = PreparedRun.read(spec)
     caps = [] if read.envelope is None else [read.envelope]
     if read.capacity is not None:
         caps.append(MachinePower.of(hosts).drawn_by(read.capacity))

@@ -11,7 +11,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batwatt.api.arguments import Check, checked, one_of, path_or, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.files import refuse_folder, whole_set
 from batwatt.model.platform import MachinePower
@@ -23,6 +22,7 @@ from batwatt.results.rejections import rejections_text
 from batwatt.results.run_files import without_formulas_in
 from batwatt.results.summary import table_text
 from batwatt.results.tables import TableColumn
+from batwatt.run.arguments import Check, checked, one_of, path_or, several, text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from batwatt.api.arguments import (
+from batwatt.errors import InputError, collected_remarks
+from batwatt.inputs.batch_logs import LogOptions
+from batwatt.inputs.batsim_files import read_workload
+from batwatt.inputs.convert import from_zero, window_workload
+from batwatt.inputs.jobs import HOSTS, SECONDS, WHOLE_LENGTH, TimeUnit, jobs_of_frame
+from batwatt.inputs.load import is_trace, windowed
+from batwatt.inputs.platform_files import MASTER_HOST, HostChoice, platform_of
+from batwatt.inputs.signal import read_series as read_series_csv
+from batwatt.model import platform as platforms
+from batwatt.model import timeline as timelines
+from batwatt.model import workload as workloads
+from batwatt.model.described import Described
+from batwatt.model.platform import MachineSpec
+from batwatt.model.signal import Window, parse_date_s
+from batwatt.model.timeline import MAX_ROWS
+from batwatt.model.workload import JOB_FIELDS, LABELS, LENGTH, Delay, Profile
+from batwatt.protocol.workload4 import parse_workload
+from batwatt.run.arguments import (
     checked,
     count_or_0,
     flag,
@@ -27,23 +44,6 @@ from batwatt.api.arguments import (
     window_of,
     wrong,
 )
-from batwatt.api.described import Described
-from batwatt.errors import InputError, collected_remarks
-from batwatt.inputs.batch_logs import LogOptions
-from batwatt.inputs.batsim_files import read_workload
-from batwatt.inputs.convert import from_zero, window_workload
-from batwatt.inputs.jobs import HOSTS, SECONDS, WHOLE_LENGTH, TimeUnit, jobs_of_frame
-from batwatt.inputs.load import is_trace, windowed
-from batwatt.inputs.platform_files import MASTER_HOST, HostChoice, platform_of
-from batwatt.inputs.signal import read_series as read_series_csv
-from batwatt.model import platform as platforms
-from batwatt.model import timeline as timelines
-from batwatt.model import workload as workloads
-from batwatt.model.platform import MachineSpec
-from batwatt.model.signal import Window, parse_date_s
-from batwatt.model.timeline import MAX_ROWS
-from batwatt.model.workload import JOB_FIELDS, LABELS, LENGTH, Delay, Profile
-from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import REFERENCE_SPEED, date_text
 
 if TYPE_CHECKING:

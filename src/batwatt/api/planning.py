@@ -7,7 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batwatt.api.arguments import (
+from batwatt.api.inputs import PathLike
+from batwatt.api.series import series_or
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_arg, workload_arg
+from batwatt.errors import InputError
+from batwatt.inputs.spec import Quantity, parse_series
+from batwatt.model.timeline import Timeline
+from batwatt.run.arguments import (
     checked,
     flag,
     function_or_none,
@@ -20,14 +26,7 @@ from batwatt.api.arguments import (
     text,
     whole,
 )
-from batwatt.api.inputs import PathLike
-from batwatt.api.result import Result
-from batwatt.api.series import series_or
-from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_arg, workload_arg
-from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.spec import Quantity, parse_series
-from batwatt.model.timeline import Timeline
+from batwatt.run.result import Result
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -148,13 +147,14 @@ def optimum(
     from batwatt.study.optimum import plan_and_replay
 
     limits = {"time_limit_s": time_limit_s, "effort": effort}
-    inputs = Inputs(platform_arg(platform), (workload_arg(workload),), envelope=series_or("envelope", envelope))
-    options = {name: value for name, value in limits.items() if value is not None} | {"seed": seed}
-    spec = RunSpec(inputs, "optimum", options)
-    outcome = plan_and_replay(spec, progress or (lambda state: None))
-    result = Result(outcome)
-    result.bounds = outcome.bounds
-    return result
+    spec = RunSpec(
+        platform=platform_arg(platform),
+        workloads=(workload_arg(workload),),
+        scheduler="optimum",
+        options={name: value for name, value in limits.items() if value is not None} | {"seed": seed},
+        envelope=series_or("envelope", envelope),
+    )
+    return plan_and_replay(spec, progress or (lambda state: None))
 
 
 def _integral(kind: Quantity, name: str, value: SeriesLike) -> Timeline:

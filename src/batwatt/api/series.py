@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
-from batwatt.inputs.description import SERIES
 from batwatt.model.signal import UNSTATED, factor_to, parse_date_s, unit_in
 from batwatt.model.timeline import DEFAULT_STEP_S, MACHINES, Timeline
 from batwatt.model.work import Array
+from batwatt.run.arguments import path_or, plain, real, wrong
+from batwatt.run.spec import SERIES
 from batwatt.units import SINCE_1970_S
 
 if TYPE_CHECKING:

@@ -7,7 +7,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
-from batwatt.api.arguments import (
+from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
+from batwatt.api.series import series_or
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.errors import InputError
+from batwatt.files import is_folder
+from batwatt.inputs.batch_logs import LogOptions
+from batwatt.inputs.jobs import SECONDS, TimeUnit
+from batwatt.inputs.platform_files import HostChoice, platform_of
+from batwatt.model import platform as platforms
+from batwatt.model import workload as workloads
+from batwatt.model.platform import MachineSpec, machines_platform
+from batwatt.model.signal import Window
+from batwatt.model.timeline import Timeline
+from batwatt.model.workload import LONG_S
+from batwatt.run.arguments import (
     checked,
     flag,
     function_or_none,
@@ -21,23 +35,8 @@ from batwatt.api.arguments import (
     window_of,
     workers_of,
 )
-from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
-from batwatt.api.result import Result
-from batwatt.api.series import series_or
-from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.errors import InputError
-from batwatt.files import is_folder
-from batwatt.inputs.batch_logs import LogOptions
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.jobs import SECONDS, TimeUnit
-from batwatt.inputs.platform_files import HostChoice, platform_of
-from batwatt.model import platform as platforms
-from batwatt.model import workload as workloads
-from batwatt.model.platform import MachineSpec, machines_platform
-from batwatt.model.signal import Window
-from batwatt.model.timeline import Timeline
-from batwatt.model.workload import LONG_S
-from batwatt.run.resolve import prepare
+from batwatt.run.prepared import PreparedRun
+from batwatt.run.result import Result
 from batwatt.run.run import Progress, perform
 from batwatt.run.spec import RunSpec
 
@@ -137,9 +136,11 @@ def simulate(
     load = workload_arg(workload, cut)
     if isinstance(load, workloads.Workload) and load.recorded and cut is not None:
         refuse_uncut(job for job in load.jobs if job.submit_time_s > cut.end_s)
-    inputs = Inputs(
-        platform_arg(platform),
-        (load,),
+    spec = RunSpec(
+        platform=platform_arg(platform),
+        workloads=(load,),
+        scheduler=scheduler,
+        options=dict(options or {}),
         window=cut,
         length_unit=unit,
         log=LogOptions(begin=begin),
@@ -151,12 +152,12 @@ def simulate(
         long_s=long_s,
         delays_to_flops=delays_to_flops,
         ignore_communication=ignore_communication,
+        config=EngineConfig(energy=energy),
+        plugins=files,
     )
-    spec = RunSpec(inputs, scheduler, dict(options or {}), config=EngineConfig(energy=energy), plugins=files)
-    outcome = perform(prepare(spec), progress)
-    if outcome.deadlock is not None:
-        raise outcome.deadlock
-    result = Result(outcome)
+    result = perform(PreparedRun.of(spec), progress)
+    if result.deadlock is not None:
+        raise result.deadlock
     result.warn()
     return result
 

@@ -132,9 +132,9 @@ def compare_command(
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
     kinds, texts = parse_kinds(figures), case or []
     cases = parse_cases(texts, preset)
-    inputs = machines.inputs(platform, workload)
-    window = None if inputs.window is None else (inputs.window.begin_s, inputs.window.end_s)
-    about: dict[str, Any] = {"unit": inputs.length_unit, "window": window, **vars(inputs.log)}
+    spec = machines.spec(platform, workload)
+    window = None if spec.window is None else (spec.window.begin_s, spec.window.end_s)
+    about: dict[str, Any] = {"unit": spec.length_unit, "window": window, **vars(spec.log)}
     load = Workload.read(workload[0], ignore_communication=ignore_communication, **about)
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
@@ -162,7 +162,7 @@ def compare_command(
 
         try:
             result = compare(
-                _hosts_of(inputs.platform, hosts, load),
+                _hosts_of(spec.platform, hosts, load),
                 load,
                 envelope,
                 cases,

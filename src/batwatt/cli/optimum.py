@@ -46,19 +46,20 @@ def optimum(
     batwatt optimum -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """
-    from batwatt.inputs.description import Inputs
     from batwatt.inputs.spec import parse_series
     from batwatt.run.spec import RunSpec
     from batwatt.study.optimum import run_optimum
 
     options = without_none({"time_limit_s": time_limit, "effort": effort, "seed": seed})
     cap = parse_series("power", envelope)
-    spec = RunSpec(Inputs(platform, (workload,), envelope=cap), "optimum", options, export)
+    spec = RunSpec(
+        platform=platform, workloads=(workload,), scheduler="optimum", options=options, envelope=cap, prefix=export
+    )
     with _progress() as report:
         result = run_optimum(spec, report)
     bounds, unavoidable = result.bounds, result.problem.raised
     about = {"prefix": str(export), **bounds, "unavoidable_violations": unavoidable}
-    print_summary("optimum", result.figures.metrics, about)
+    print_summary("optimum", result.values, about)
     proof = "proven optimal" if bounds["proven_optimal"] else "not proven optimal"
     below(f"lower bound {bounds['lower_bound']:.4f}, gap {PER_CENT * bounds['gap']:.2f} %: {proof}")
     if unavoidable:

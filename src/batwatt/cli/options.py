@@ -13,8 +13,8 @@ import typer
 
 from batwatt.checks import finite
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.description import Inputs
 from batwatt.model.workload import LONG_S
+from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
     from batwatt.inputs.batch_logs import LogOptions
@@ -31,7 +31,7 @@ _machines = partial(typer.Option, rich_help_panel=MACHINES)
 
 def input_option(field: str, *names: str, **more: Any) -> Any:
     """Return an option for a field of a run's inputs, with the help of the field."""
-    return typer.Option(*(names or (f"--{field}",)), help=Inputs.__dataclass_fields__[field].metadata["help"], **more)
+    return typer.Option(*(names or (f"--{field}",)), help=RunSpec.__dataclass_fields__[field].metadata["help"], **more)
 
 
 PlatformFile = Annotated[Path, input_option("platform", "-p", "--platform")]
@@ -160,12 +160,12 @@ class MachineChoice:
     length_unit: Annotated[str, input_option("length_unit", "--length-unit", rich_help_panel=MACHINES)] = "seconds"
     log: LogChoice = LogChoice()
 
-    def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
-        """Return the inputs of a run on these machines, or on the platform file. Raises InputError."""
+    def spec(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> RunSpec:
+        """Return the description of a run on these machines, or on the platform file. Raises InputError."""
         capacity: Any = self.capacity
-        return Inputs(
-            self._platform(platform),
-            tuple(workloads),
+        return RunSpec(
+            platform=self._platform(platform),
+            workloads=tuple(workloads),
             capacity=capacity,
             window=self._window(),
             length_unit=parse_unit(self.length_unit),
@@ -208,12 +208,12 @@ class RunMachines(MachineChoice):
         float | None, input_option("long_s", "--long", show_default=f"{LONG_S:g}", rich_help_panel=MACHINES)
     ] = None
 
-    def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
-        """Return the inputs of a run on these machines, or on the platform file. Raises InputError."""
+    def spec(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> RunSpec:
+        """Return the description of a run on these machines, or on the platform file. Raises InputError."""
         long_s = LONG_S if self.long is None else self.long
         if not 0.0 < long_s < math.inf:
             raise InputError("--long", f"{long_s:g} is not a number of seconds > 0", "give s, as in 3600")
-        return super().inputs(platform, workloads, long_s=long_s, **more)
+        return super().spec(platform, workloads, long_s=long_s, **more)
 
 
 def parse_unit(text: str) -> TimeUnit:

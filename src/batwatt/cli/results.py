@@ -16,8 +16,8 @@ from batwatt.cli.shared import one_of
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from batwatt.inputs.load import RunInputs
     from batwatt.results.figures import Values
+    from batwatt.run.prepared import PreparedRun
 
 PLURALS = {
     "node_selection": "node selections (option node_selection)",
@@ -159,24 +159,24 @@ def metrics(
     batwatt metrics out/x --job-power -p platforms/marconi100-48.xml
       -w workloads/pm100-like.json --envelope constant:30000
     """
-    from batwatt.inputs.load import Needs, load
-    from batwatt.run.run import write_results
+    from batwatt.run.prepared import PreparedRun
+    from batwatt.run.result import Result
 
     slow = "nominal" if slowed else None
-    described = machines.inputs(platform, workload, envelope=envelope, delays_to_flops=slow, hosts=hosts.choice)
-    # a real Batsim runs profiles that the embedded engine does not
-    inputs = load(described, Needs(simulate=False))
+    how = {"envelope": envelope, "delays_to_flops": slow, "hosts": hosts.choice}
+    # without a scheduler: a real Batsim runs profiles that the embedded engine does not
+    run = PreparedRun.read(machines.spec(platform, workload, scheduler=None, **how))
     if job_power:
-        _show_job_power(prefix, inputs)
+        _show_job_power(prefix, run)
         return
-    figures = write_results(prefix, inputs)
-    print_summary(prefix.name, figures.metrics, {"prefix": str(prefix)}, figures.rejections)
-    if figures.unchanged:
-        names = ", ".join(figures.unchanged[:8]) + (", ..." if len(figures.unchanged) > 8 else "")
+    result = Result.of_files(prefix, run)
+    print_summary(prefix.name, result.values, {"prefix": str(prefix)}, result.rejections)
+    if result.unchanged:
+        names = ", ".join(result.unchanged[:8]) + (", ..." if len(result.unchanged) > 8 else "")
         note(f"as the run left them, as its other inputs are not given: {names}")
 
 
-def _show_job_power(prefix: Path, inputs: RunInputs) -> None:
+def _show_job_power(prefix: Path, run: PreparedRun) -> None:
     """Print the figures of the power of jobs, and write it over time. Raises InputError."""
     from batwatt.results.figures import figures_of
     from batwatt.results.job_power import JOB_POWER, job_power_figures, job_power_trace
@@ -185,11 +185,11 @@ def _show_job_power(prefix: Path, inputs: RunInputs) -> None:
     from batwatt.results.summary import columns_of, records_of
     from batwatt.results.tables import TableColumn
 
-    series, data = inputs.envelope, RunData(prefix)
+    series, data = run.envelope, RunData(prefix)
     if series is None:
         raise InputError("--job-power", "needs the envelope of that run", "give --envelope")
-    figures = job_power_figures(data, inputs.measured, inputs.platform, series)
-    trace = job_power_trace(data, inputs.measured, inputs.platform)
+    figures = job_power_figures(data, run.measured, run.platform, series)
+    trace = job_power_trace(data, run.measured, run.platform)
     write_columns(file_of(prefix, "job_power"), FILES["power"], dict(power_columns(trace, series)))
     columns = columns_of(figures_of(JOB_POWER), records_of([figures]))
     show_table([TableColumn("run", "prefix", [prefix.name]), *columns], [{"prefix": str(prefix), **figures}])

@@ -81,31 +81,29 @@ def run_command(
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
-    from batwatt.run.spec import EngineName, RunSpec
+    from batwatt.run.spec import EngineName
 
     if engine not in (names := get_args(EngineName)):
         raise InputError("--engine", f"{engine!r} is not an engine", f"use {', '.join(names[:-1])} or {names[-1]}")
-    series = {"envelope": envelope, "carbon": carbon, "price": price}
-    inputs = machines.inputs(
+    spec = machines.spec(
         platform,
         workload,
-        hosts=switches.hosts.choice,
+        scheduler=scheduler,
+        options=read_options(options),
+        envelope=envelope,
+        carbon=carbon,
+        price=price,
         events=events,
+        hosts=switches.hosts.choice,
         delays_to_flops=delays_to_flops,
         ignore_communication=switches.ignore_communication,
-        **series,
-    )
-    spec = RunSpec(
-        inputs,
-        scheduler,
-        read_options(options),
-        export,
-        engine,  # type: ignore[arg-type]  # checked
-        switches.config,
-        batsim,
-        tuple(batsim_arg or ()),
-        patience_of(timeout),
-        tuple(plugin or ()),
+        engine=engine,
+        config=switches.config,
+        batsim=batsim,
+        batsim_args=tuple(batsim_arg or ()),
+        patience_s=patience_of(timeout),
+        plugins=tuple(plugin or ()),
+        prefix=export,
     )
     _carry_out(_label(spec), spec)
 
@@ -130,6 +128,6 @@ def _carry_out(label: str, spec: RunSpec) -> None:
             "ready": lambda jobs: bar.update(task, total=jobs),
         }
         # without a terminal a run reports nothing
-        figures = run(spec, **(report if shows_progress() else {}))
-    print_summary(label, figures.metrics, {"prefix": str(spec.prefix)}, figures.rejections, figures.currency)
+        result = run(spec, **(report if shows_progress() else {}))
+    print_summary(label, result.values, {"prefix": str(spec.prefix)}, result.rejections, result.currency)
     below(f"files: {printable(spec.prefix)}_*.csv, _metrics.json, _metadata.json")

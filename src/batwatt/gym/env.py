@@ -14,7 +14,17 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.api.arguments import (
+from batwatt.api.series import series_or
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_arg
+from batwatt.checks import number, shown
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.gym.scheduler import Limits, host_actions
+from batwatt.gym.simulation import DEFAULT, OBSERVATIONS, REWARDS, Episode, Observation, Reward, Simulation
+from batwatt.inputs.platform_files import MASTER_HOST, all_hosts
+from batwatt.inputs.spec import SeriesSpec
+from batwatt.model.platform import MachineSpec, Platform
+from batwatt.model.record import Record
+from batwatt.run.arguments import (
     checked,
     flag,
     optional,
@@ -27,21 +37,7 @@ from batwatt.api.arguments import (
     whole,
     wrong,
 )
-from batwatt.api.result import Result
-from batwatt.api.series import series_or
-from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_arg
-from batwatt.checks import number, shown
-from batwatt.errors import InputError, UnknownNameError
-from batwatt.gym.scheduler import Limits, host_actions
-from batwatt.gym.simulation import DEFAULT, OBSERVATIONS, REWARDS, Episode, Observation, Reward, Simulation
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.platform_files import MASTER_HOST, all_hosts
-from batwatt.inputs.spec import SeriesSpec
-from batwatt.model.platform import MachineSpec, Platform
-from batwatt.model.record import Record
-from batwatt.results.figures import rounded
-from batwatt.run.resolve import ResolvedRun
-from batwatt.run.run import RunOutcome
+from batwatt.run.result import Result
 from batwatt.run.spec import RunSpec
 
 Workloads = WorkloadLike | Callable[[np.random.Generator], WorkloadLike]
@@ -128,16 +124,17 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         every_s: float | None = None,
     ) -> None:
         self.render_mode = None
-        self._inputs = Inputs(
-            path_or("platform", platform, Platform, MachineSpec),
-            (),
+        self._spec = RunSpec(
+            platform=path_or("platform", platform, Platform, MachineSpec),
+            workloads=(),
+            scheduler=SCHEDULER,
             envelope=series_or("envelope", envelope),
             capacity=capacity if isinstance(capacity, SeriesSpec) else series_or("capacity", capacity),
         )
-        self.platform = all_hosts(self._inputs.platform, MASTER_HOST)
-        if isinstance(self._inputs.envelope, SeriesSpec) and self._inputs.envelope.path is not None:
+        self.platform = all_hosts(self._spec.platform, MASTER_HOST)
+        if isinstance(self._spec.envelope, SeriesSpec) and self._spec.envelope.path is not None:
             # a file that is wrong is reported now
-            self._inputs.envelope.timeline()
+            self._spec.envelope.timeline()
         if envelope is not None:
             _check_watts(self.platform, "an envelope")
         if switch:
@@ -162,7 +159,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._simulation: Simulation | None = None
         self._potential = 0.0
         self._reported = True
-        self._outcome: RunOutcome | None = None
+        self._result: Result | None = None
 
     @property
     def simulation(self) -> Simulation:
@@ -176,7 +173,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def _observations(self, names: Iterable[str], switch: bool) -> list[Observation]:
         columns = [OBSERVATIONS[name] for name in names]
         for column in columns:
-            present = switch if column.limit == "switch" else getattr(self._inputs, column.limit or "platform")
+            present = switch if column.limit == "switch" else getattr(self._spec, column.limit or "platform")
             if present is None or present is False:
                 raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
             if column.unit == "W":
@@ -237,7 +234,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._simulation = Simulation(episode)
         self._potential = 0.0
         self._reported = False
-        self._outcome = None
+        self._result = None
         return self._observed(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[NDArray[np.float32], float, bool, bool, Info]:
@@ -258,7 +255,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         info["action"] = effect
         if simulation.over:
             self._reported = True
-            info["metrics"] = rounded(self.outcome().figures.metrics)
+            info["metrics"] = self.result().metrics
         return self._observed(), gained, simulation.over, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -286,30 +283,24 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
-        inputs = replace(self._inputs, workloads=(workload_arg(workload),))
-        return Episode.of(RunSpec(inputs, SCHEDULER, self._settings))
+        return Episode.of(replace(self._spec, workloads=(workload_arg(workload),), options=self._settings))
 
     # results --------------------------------------------------------------------------------------------------------
 
     @property
     def record(self) -> Record:
         """Record of the episode. Raises InputError if it is not over."""
-        return self.outcome().record
-
-    def outcome(self) -> RunOutcome:
-        """Return the episode as a run that was carried out. Raises InputError if it is not over."""
-        simulation = self._simulation
-        if simulation is None or not simulation.over:
-            raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
-        if self._outcome is None:
-            episode = simulation.episode
-            resolved = ResolvedRun(episode.spec, episode.inputs, None, simulation.config)
-            self._outcome = RunOutcome(resolved, simulation.record, None, time.perf_counter() - self._began_s)
-        return self._outcome
+        return self.result().record
 
     def result(self) -> Result:
         """Return the metrics, tables and figures of the episode. Raises InputError if it is not over."""
-        return Result(self.outcome())
+        simulation = self._simulation
+        if simulation is None or not simulation.over:
+            raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
+        if self._result is None:
+            run = replace(simulation.episode.run, config=simulation.config)
+            self._result = Result(run, simulation.record, elapsed_s=time.perf_counter() - self._began_s)
+        return self._result
 
     def save(self, prefix: str | Path) -> Path:
         """Write the files of `batwatt run` under a prefix, all or none; return it. Raises InputError."""

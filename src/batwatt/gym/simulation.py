@@ -13,7 +13,7 @@ from batwatt.batsim.bs import Bs
 from batwatt.engine.core import Engine
 from batwatt.errors import InputError
 from batwatt.gym.scheduler import NEVER_S, AgentScheduler, JobTimes, Limits, Tally
-from batwatt.inputs.load import Needs, RunInputs, load, machines_of
+from batwatt.inputs.load import machines_of
 from batwatt.model.record import Record
 from batwatt.model.signal import Window
 from batwatt.model.timeline import Timeline
@@ -22,6 +22,7 @@ from batwatt.model.workload import LENGTH, RELEASE
 from batwatt.results.figures import FIGURES, Figure
 from batwatt.results.goodput import capacity_core_s
 from batwatt.results.slowdowns import BOUND_S
+from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.units import DAY_S, HOUR_S, microseconds
@@ -34,15 +35,14 @@ class Episode:
     `jobs` are the times of the jobs that can run, by id.
     """
 
-    spec: RunSpec
-    inputs: RunInputs
+    run: PreparedRun
     limits: Limits
     jobs: Mapping[str, JobTimes]
 
     @classmethod
     def of(cls, spec: RunSpec) -> Episode:
         """Read the inputs of an episode; without a capacity all hosts are there. Raises InputError."""
-        inputs = load(spec.inputs, Needs(power=spec.inputs.envelope is not None))
+        inputs = PreparedRun.read(spec)
         platform, [workload], hosts = inputs.platform, inputs.workloads, len(inputs.platform)
         for job in workload.jobs:
             JobLifecycle.check_id(job)
@@ -53,7 +53,7 @@ class Episode:
         if capacity is not None and Limits(platform, None, capacity).most < widest:
             inputs = replace(inputs, capacity=_lifted(capacity, float(hosts)))
         limits = Limits(platform, inputs.envelope, inputs.capacity)
-        if spec.inputs.capacity is None:
+        if spec.capacity is None:
             inputs = replace(inputs, capacity=Timeline((0.0,), (float(hosts),), "machines"), cores=1)
         elif len(machines_of(platform)) < hosts:
             problem = "a capacity counts machines, and here a machine has several hosts"
@@ -69,7 +69,7 @@ class Episode:
         if not jobs:
             problem = f"has no job that can run: the limits leave room for {limits.most} of {hosts} hosts at most"
             raise InputError(workload.source, problem, "give another workload, or other limits")
-        return cls(spec, inputs, limits, jobs)
+        return cls(inputs, limits, jobs)
 
 
 def _lifted(series: Timeline, enough: float) -> Timeline:
@@ -92,8 +92,8 @@ class Simulation:
     def __init__(self, episode: Episode) -> None:
         self.episode = episode
         self.limits = episode.limits
-        inputs = episode.inputs
-        self.scheduler = AgentScheduler(inputs.platform, len(inputs.measured.jobs), self.limits, episode.spec.options)
+        inputs = episode.run
+        self.scheduler = AgentScheduler(inputs.platform, len(inputs.measured.jobs), self.limits, inputs.spec.options)
         again = self.scheduler.needs_dynamic_jobs
         self.config = EngineConfig(energy=inputs.platform.has_power, dynamic_jobs=again, profile_reuse=again)
         self.engine = Engine(inputs.platform, inputs.run, self.config)
@@ -246,7 +246,7 @@ _HOST_COLUMNS = (
 
 _COLUMNS = (
     Observation("time_of_day_s", "s", "time since midnight in UTC; without dates, 0 s is midnight", DAY_S, True,
-                lambda s: ((s.episode.inputs.clock.date_s if s.episode.inputs.clock else 0.0) + s.now_s) % DAY_S),
+                lambda s: ((s.episode.run.clock.date_s if s.episode.run.clock else 0.0) + s.now_s) % DAY_S),
     Observation("free_hosts", "hosts", "hosts in service without a job", "hosts", True,
                 lambda s: float(s.scheduler.cluster.free.bit_count())),
     Observation("room_hosts", "hosts", "hosts that can be given to jobs now, under the limit", "hosts", True,
@@ -299,7 +299,7 @@ def _mean_wait_s(simulation: Simulation) -> float:
 
 
 def _goodput(simulation: Simulation) -> float:
-    inputs = simulation.episode.inputs
+    inputs = simulation.episode.run
     if not (simulation.now_s > 0.0 and inputs.capacity is not None):
         return 0.0
     alive = capacity_core_s(inputs.capacity, inputs.cores, Window(0.0, simulation.now_s))

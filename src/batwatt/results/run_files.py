@@ -370,15 +370,15 @@ class RunData:
 
     def __init__(self, prefix: Path | str, record: Record | None = None) -> None:
         self.prefix = Path(prefix)
-        self._record = record
+        self.record = record
 
     @cached_property
     def jobs(self) -> Columns:
         """Columns of the jobs in the order of their ends, with full ids from a record. Raises InputError."""
-        if self._record is None:
+        if self.record is None:
             frame = jobs(self.prefix)
             return {name: frame[name].to_numpy() for name in (*_TEXTS, *_NUMBERS, "consumed_energy")}
-        rows = self._record.jobs
+        rows = self.record.jobs
         widths = {"requested_number_of_resources": np.array(rows.widths, dtype=np.float64)}
         columns: Columns = {"submission_time": np.array(rows.submitted), **widths, **rows.times()}
         values: dict[str, Any] = {name: as_read(columns[name]) for name in _NUMBERS}
@@ -388,8 +388,8 @@ class RunData:
     @cached_property
     def job_energies(self) -> Floats:
         """Energy in J of the hosts of each row of `jobs` during its run; NaN without a run or without energy."""
-        if self._record is not None:
-            energy_j = as_read(np.array(self._record.jobs.energies))
+        if self.record is not None:
+            energy_j = as_read(np.array(self.record.jobs.energies))
         else:
             energy_j = numbers(self.jobs, "consumed_energy")
         return np.where(energy_j >= 0.0, energy_j, np.nan)
@@ -400,10 +400,10 @@ class RunData:
 
         Raises InputError.
         """
-        if self._record is not None:
-            rows = self._record.consumed_energy
+        if self.record is not None:
+            rows = self.record.consumed_energy
             columns = as_read(np.array(rows.times)), as_read(np.array(rows.energies))
-            return checked_energy(self.prefix, *columns) if self._record.energy else None
+            return checked_energy(self.prefix, *columns) if self.record.energy else None
         if not file_of(self.prefix, "consumed_energy").exists():
             return None
 

@@ -18,7 +18,7 @@ from batwatt.files import whole_set
 from batwatt.inputs.batsim_files import read_events, read_workload
 from batwatt.inputs.platform_files import HostChoice, read_platform
 from batwatt.results.run_files import write_record
-from batwatt.run.run import OUTPUTS
+from batwatt.run.files import OUTPUTS
 
 LOGGER = logging.getLogger(__name__)
 

@@ -1,22 +1,29 @@
-"""The specification of a run, before anything is read."""
+"""The description of a run before anything is read, for Python, the command line and campaigns."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.platform_files import HostChoice, platform_of
-from batwatt.inputs.spec import SeriesSpec
-from batwatt.model.platform import MachineSpec, Platform
-from batwatt.model.timeline import Timeline
+from batwatt.inputs.platform_files import HostChoice
+from batwatt.model.workload import LONG_S
+
+if TYPE_CHECKING:
+    from batwatt.batsim.batsim4 import EngineConfig
+    from batwatt.inputs.batch_logs import LogOptions
+    from batwatt.inputs.jobs import TimeUnit
+    from batwatt.inputs.spec import Quantity, SeriesSpec
+    from batwatt.model.platform import MachineSpec, Platform
+    from batwatt.model.signal import Window
+    from batwatt.model.timeline import Timeline
+    from batwatt.model.workload import Workload
 
 EngineName = Literal["embedded", "wire", "batsim"]
-
-
+SERIES: Mapping[str, Quantity] = {"envelope": "power", "capacity": "machines", "carbon": "carbon", "price": "price"}
+"""Field of `RunSpec` -> quantity of its series."""
 _SECOND_NAMES = {"slurm": "multifactor"}
 
 
@@ -25,51 +32,96 @@ def own_name(scheduler: Any) -> Any:
     return _SECOND_NAMES.get(scheduler, scheduler) if isinstance(scheduler, str) else scheduler
 
 
-@dataclass(frozen=True)
-class RunSpec:
-    """Everything that determines a run: its inputs, a scheduler with its options, and an engine.
+def _input(help: str, **default: Any) -> Any:
+    """Return a field with its help, which is also the help of an option of the command line."""
+    return field(metadata={"help": help}, **default)
 
-    The scheduler may be a class. Only an engine in this process takes one, and objects as inputs. `plugins` are files
-    that register parts.
+
+def _usual_log() -> LogOptions:
+    # imported here, as numpy loads slowly
+    from batwatt.inputs.batch_logs import USUAL
+
+    return USUAL
+
+
+def _usual_config() -> EngineConfig:
+    # imported here, as help needs no engine
+    from batwatt.batsim.batsim4 import EngineConfig
+
+    return EngineConfig()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """Everything that determines a run: inputs, a scheduler with its options, an engine, and the place of its files.
+
+    Inputs are files, texts that describe series, or objects of the model; the scheduler is a name, a file, a class, or
+    None for figures of a run that is over. Only the embedded engine takes objects and classes. `plugins` are files that
+    register parts. The constructor parses texts; `batwatt.run.prepared` reads files. Raises InputError.
     """
 
-    inputs: Inputs
+    platform: Path | MachineSpec | Platform = _input("SimGrid platform file (XML 4.1).")
+    workloads: tuple[Path | Workload, ...] = _input(
+        "Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
+        "or lines `id release length cores` (.txt)."
+    )
     scheduler: Any = "powercap"
     options: Mapping[str, Any] = field(default_factory=dict)
-    prefix: Path = Path("out/batwatt")
+    envelope: SeriesSpec | Timeline | None = _input(
+        "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
+        "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/signals.md).",
+        default=None,
+    )
+    capacity: SeriesSpec | Timeline | None = _input(
+        "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or generated, as in "
+        "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
+        "(docs/reference/signals.md).",
+        default=None,
+    )
+    carbon: SeriesSpec | Timeline | None = _input(
+        "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
+    )
+    price: SeriesSpec | Timeline | None = _input("Price of energy per kWh (or EUR/MWh), like carbon.", default=None)
+    events: Path | None = _input("Batsim external events, one JSON object per line.", default=None)
+    hosts: HostChoice = _input("Hosts of a platform file that run jobs.", default=HostChoice())
+    window: Window | None = _input(
+        "BEGIN:END in s: run the jobs of this window of a trace, and measure there.", default=None
+    )
+    length_unit: TimeUnit = _input("Times of a CSV trace are in seconds or hours.", default="s")
+    log: LogOptions = _input("Time that is 0 s, and columns of a job log.", default_factory=_usual_log)
+    long_s: float = _input("Length in s above which jobs are long, also in figures by class.", default=LONG_S)
+    delays_to_flops: bool | Literal["nominal"] | None = _input(
+        "Run delays as the work of their time at full speed, which takes longer on slower hosts.", default=None
+    )
+    """"nominal": at the initial speed of the first host. None: only delays of a trace, if the platform has several
+    speeds or the run is under power."""
+    ignore_communication: bool = _input("Run profiles that communicate as if `com` were 0.", default=False)
     engine: EngineName = "embedded"
-    config: EngineConfig = field(default_factory=EngineConfig)
+    config: EngineConfig = field(default_factory=_usual_config)
     batsim: str = "batsim"
     batsim_args: Sequence[str] = ()
     patience_s: float | None = 300.0
     plugins: tuple[Path, ...] = ()
+    prefix: Path = Path("out/batwatt")
 
     def __post_init__(self) -> None:
-        """Take the scheduler by its own name."""
+        if not 0.0 < self.long_s < math.inf:
+            raise ValueError(f"long_s must be > 0 s and finite, got {self.long_s!r}")
         object.__setattr__(self, "scheduler", own_name(self.scheduler))
+        for name, quantity in SERIES.items():
+            text = getattr(self, name)
+            if isinstance(text, str | Path):
+                # imported here, as numpy loads slowly
+                from batwatt.inputs.spec import parse_series
+
+                object.__setattr__(self, name, parse_series(quantity, text))
 
     @property
     def scheduler_name(self) -> str:
         """Name of the scheduler, or of its class."""
         return self.scheduler if isinstance(self.scheduler, str) else str(self.scheduler.__name__)
 
-    def scheduler_options(self, platform: Platform | None = None) -> dict[str, Any]:
-        """Return the scheduler's options with the run's platform, envelope, capacity and end, unless they name others.
-
-        The platform is `platform`, if it has been read; else the name of its file, or the content of the file for a
-        choice of hosts. A capacity that is to be generated is not among them.
-        """
-        inputs, options = self.inputs, dict(self.options)
-        own: dict[str, object] = {"platform": platform, "envelope": inputs.envelope, "capacity": inputs.capacity}
-        if not (platform or "platform" in options or isinstance(inputs.platform, MachineSpec)):
-            every = inputs.hosts == HostChoice()
-            own["platform"] = inputs.platform if every else platform_of(inputs.platform, inputs.hosts)
-        for name, value in own.items():
-            value = value.path if isinstance(value, SeriesSpec) else value
-            if isinstance(value, Path | Platform | Timeline):
-                options.setdefault(name, value)
-        if self.config.energy is False and inputs.capacity is not None:
-            options.setdefault("switch", False)
-        if inputs.until_s is not None and inputs.capacity is not None:
-            options.setdefault("until_s", inputs.until_s)
-        return options
+    @property
+    def until_s(self) -> float | None:
+        """End of a run in s: 1 s after its window, so that jobs killed at the window's end differ from running ones."""
+        return None if self.window is None else self.window.end_s + 1.0

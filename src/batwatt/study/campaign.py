@@ -18,9 +18,9 @@ from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of
 from batwatt.inputs.platform_files import platform_of
 from batwatt.inputs.signal import read_series
 from batwatt.inputs.spec import SeriesSpec
+from batwatt.run.files import version_of
 from batwatt.run.find_scheduler import SchedulerError
-from batwatt.run.metadata import version_of
-from batwatt.run.resolve import check_options
+from batwatt.run.prepared import check_options
 from batwatt.study.cells import Cell, code_digest, expand
 from batwatt.study.execute import CellOutcome, task_of
 from batwatt.study.pools import check_dask, dask_client, run_here, run_on_dask
@@ -231,35 +231,35 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
     sizes: dict[object, tuple[int, int]] = {}
     for cell in cells:
-        spec, inputs, [jobs], [path] = cell.spec, cell.spec.inputs, cell.workload.files, cell.spec.inputs.workloads
-        place = (cell.platform.sha256, inputs.hosts)
+        spec, [jobs], [path] = cell.spec, cell.workload.files, cell.spec.workloads
+        place = (cell.platform.sha256, spec.hosts)
         if place not in sizes:
-            platform = platform_of(inputs.platform, inputs.hosts)
+            platform = platform_of(spec.platform, spec.hosts)
             sizes[place] = len(platform), len(machines_of(platform))
         hosts, slots = sizes[place]
         unknown = spec.config.forward_unknown_events
-        if inputs.events and new((inputs.events, unknown, hosts)):
-            read_events(inputs.events, unknown, hosts)
-        if new((jobs.sha256, inputs.window)):
+        if spec.events and new((spec.events, unknown, hosts)):
+            read_events(spec.events, unknown, hosts)
+        if new((jobs.sha256, spec.window)):
             if is_trace(path):
                 # generated traces are valid, and long
                 if jobs.text is None:
-                    windowed(jobs.path, inputs.window, 1, inputs.length_unit, inputs.log)
+                    windowed(jobs.path, spec.window, 1, spec.length_unit, spec.log)
             else:
                 # cached for the runs
-                ignore = inputs.ignore_communication
+                ignore = spec.ignore_communication
                 cached_workload(jobs.path, simulate=spec.engine != "batsim", ignore_communication=ignore)
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots)):
-            capacity, end_s = inputs.capacity, inputs.window.end_s if inputs.window else BEYOND_S
+            capacity, end_s = spec.capacity, spec.window.end_s if spec.window else BEYOND_S
             assert isinstance(capacity, SeriesSpec)
             capacity.timeline(None, end_s, slots)
         reference = cell.workload.reference
         if reference in cell.files and reference.text is None and new(reference.sha256):
             read_reference(reference.path)
         facts = (sorted(cell.options.items()), cell.seed, cell.envelope is None, cell.capacity is None)
-        if new((cell.scheduler, repr(facts), inputs.events)):
+        if new((cell.scheduler, repr(facts), spec.events)):
             # other errors of a scheduler go into the row of its run
             with suppress(SchedulerError), errors_of(f"{cell.study}: {cell.label!r}"):
                 if cell.scheduler == OPTIMUM:

@@ -16,10 +16,9 @@ from typing import Any
 from batwatt._version import __version__
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.files import PACKAGE
-from batwatt.inputs.description import Inputs
+from batwatt.run.files import version_of
 from batwatt.run.find_scheduler import is_file_name, scheduler_class
 from batwatt.run.loader import files_beside, loaded_plugins
-from batwatt.run.metadata import version_of
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.files import Choice, InputFile
@@ -228,11 +227,11 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
             if seed is not None and (seed_option := _seed_option(option_names, options)):
                 run_options[seed_option] = seed
             parts = [part for part in (platform, workload, envelope, capacity) if part]
-            inputs = Inputs(**{name: value for part in parts for name, value in part.inputs.items()})
             spec = RunSpec(
-                replace(inputs, events=events.path) if events else inputs,
-                str(file.path) if file else scheduler,
-                run_options | ({"reference": str(reference.path)} if reference else {}),
+                **{name: value for part in parts for name, value in part.inputs.items()},
+                events=events.path if events else None,
+                scheduler=str(file.path) if file else scheduler,
+                options=run_options | ({"reference": str(reference.path)} if reference else {}),
                 engine=engine,
                 config=engine_options.config(),
                 batsim=engine_options.batsim,
@@ -244,13 +243,13 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
             identity = {
                 "format": FORMAT,
                 "platform": platform.sha256,
-                "hosts": asdict(inputs.hosts),
+                "hosts": asdict(spec.hosts),
                 "workload": workload.sha256,
                 **hashes,
-                "window": [inputs.window.begin_s, inputs.window.end_s] if inputs.window else None,
-                "length_unit": inputs.length_unit[0],
-                "ignore_communication": inputs.ignore_communication,
-                "begin": [inputs.log.begin, inputs.log.tz],
+                "window": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
+                "length_unit": spec.length_unit[0],
+                "ignore_communication": spec.ignore_communication,
+                "begin": [spec.log.begin, spec.log.tz],
                 "depends": sorted(one.sha256 for one in (*depends, *beside)),
                 "scheduler": Path(scheduler).stem if file else scheduler,
                 "options": run_options,

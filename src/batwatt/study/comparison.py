@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import BatwattError, InputError, errors_of, message
-from batwatt.inputs.description import Inputs
 from batwatt.model.platform import MachinePower, MachineSpec, Platform
 from batwatt.model.timeline import Timeline
 from batwatt.results.compared import COMPARED, CaseFacts
-from batwatt.results.figures import Values, rounded
+from batwatt.results.figures import Values
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
+from batwatt.run.files import outputs_of, staging
 from batwatt.run.find_scheduler import SchedulerError, scheduler_class
+from batwatt.run.prepared import PreparedRun, check_options
 from batwatt.run.repeats import noted
-from batwatt.run.resolve import check_options, prepare
-from batwatt.run.run import outputs_of, perform, staging, warn_after_run
+from batwatt.run.run import perform
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.processes import run_safely
@@ -205,16 +205,16 @@ class ComparedRuns:
     def _spec_of(self, task: RunTask) -> RunSpec:
         """Return the specification of a run."""
         case, sample = self.cases[task.case], self.samples[task.window - 1]
-        inputs = Inputs(
-            self.platform,
-            (sample.workload,),
+        return RunSpec(
+            platform=self.platform,
+            workloads=(sample.workload,),
+            scheduler=case.scheduler,
+            options={**case.options, "seed": task.seed} if case.draws else case.options,
             envelope=self._followed(case, sample),
             carbon=sample.signals["carbon_g"],
             price=sample.signals["cost"],
             delays_to_flops=self.delays_to_flops,
         )
-        options = {**case.options, "seed": task.seed} if case.draws else case.options
-        return RunSpec(inputs, case.scheduler, options)
 
     def _named(self, task: RunTask) -> str:
         """Return the name of a run in a message."""
@@ -224,19 +224,17 @@ class ComparedRuns:
         """Run a task, write its files if there is a prefix for them, and return its end."""
         try:
             with noted() as repeats:
-                outcome = perform(prepare(self._spec_of(task)))
-                if outcome.deadlock is not None:
-                    raise outcome.deadlock
-                figures = outcome.figures
-                warn_after_run(figures.metrics, outcome.resolved.inputs)
+                result = perform(PreparedRun.of(self._spec_of(task)))
+                if result.deadlock is not None:
+                    raise result.deadlock
+                result.warn()
                 if self.keep is not None:
                     with staging(self.prefix_of(task, self.keep)) as inner:
-                        outcome.write(inner)
+                        result.write(inner)
         except BatwattError as error:
             return task, error
         notes = tuple(message(line) for _, line in repeats.drain())
-        metrics = rounded(figures.metrics)
-        return task, Measured(figures.outcomes, figures.power, metrics, figures.rejections, notes)
+        return task, Measured(result.outcomes, result.trace, result.metrics, result.rejections, notes)
 
     def _followed(self, case: Case, sample: Sample) -> Timeline | None:
         """Return the power that a case follows, in W; None without an envelope and a capacity."""

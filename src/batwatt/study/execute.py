@@ -116,7 +116,7 @@ def _attempt(task: CellTask, folder: Path) -> CellOutcome:
             figures, rejections = _optimum(spec), {}
         else:
             result = run(spec, durable=False)
-            figures, rejections = _figures(result.metrics), dict(result.rejections)
+            figures, rejections = _figures(result.values), dict(result.rejections)
         files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
         return CellOutcome(task.key, "done", None, figures, rejections, files=files)
     except Exception as error:  # any error of a scheduler fails its run, and goes into the row
@@ -154,7 +154,7 @@ def _optimum(spec: RunSpec) -> dict[str, Any]:
     from batwatt.study.optimum import run_optimum
 
     optimum = run_optimum(spec)
-    return _figures(optimum.figures.metrics) | {
+    return _figures(optimum.values) | {
         # a missing bound may be infinite, for which JSON has no name
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in optimum.bounds.items()

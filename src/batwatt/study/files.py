@@ -33,7 +33,7 @@ class InputFile:
 class Choice:
     """One value of an axis: its name in the table, its digest, and its part of the inputs of a run.
 
-    `inputs` are fields of `batwatt.inputs.description.Inputs`, `files` those that a run needs for them. `options` are
+    `inputs` are fields of `batwatt.run.spec.RunSpec`, `files` those that a run needs for them. `options` are
     for schedulers that have them, `platforms` the names of the platforms of a capacity, None: all. `reference` has the
     lengths of the jobs of a workload. `declared` is its text in errors.
     """

@@ -24,10 +24,12 @@ from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import Platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
-from batwatt.results.figures import Values, rounded
+from batwatt.results.figures import Values
 from batwatt.results.run_files import digests_of, file_of
-from batwatt.run.resolve import prepare
-from batwatt.run.run import RunOutcome, perform, staging
+from batwatt.run.files import staging
+from batwatt.run.prepared import PreparedRun
+from batwatt.run.result import Result
+from batwatt.run.run import perform
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.planned.optimum import Report, SearchBudget, Solution, optimise
 from batwatt.schedulers.planned.problem import Problem, make_problem
@@ -50,7 +52,7 @@ SAME = 1e-6
 """Largest relative difference between the mean slowdown of the replay and that of the plan."""
 
 
-def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcome:
+def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> PlannedResult:
     """Plan, replay, and write the files under `spec.prefix`: all of them, or none if it fails.
 
     `spec.options`: `time_limit_s` (wall clock in s, default 600) or `effort` (deterministic), and `seed`. Raises
@@ -63,60 +65,65 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcom
     return plan
 
 
-class PlannedOutcome(RunOutcome):
+class PlannedResult(Result):
     """The replay of a plan, with the plan and its bounds."""
 
     def __init__(
-        self, replayed: RunOutcome, spec: RunSpec, problem: Problem, solution: Solution, plan: SchedulePlan
+        self, replayed: Result, spec: RunSpec, problem: Problem, solution: Solution, plan: SchedulePlan
     ) -> None:
-        super().__init__(replayed.resolved, replayed.record, replayed.deadlock, replayed.elapsed_s)
+        super().__init__(replayed.run, replayed.data, elapsed_s=replayed.elapsed_s)
         self.problem = problem
-        self.bounds: dict[str, Any] = {
+        self._solution = solution
+        self._spec = spec
+        self._plan = plan
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """Bounds of the optimum: lower_bound, gap, proven_optimal."""
+        solution = self._solution
+        return {
             "lower_bound": round(solution.bound, 6),
             "gap": round(solution.gap, 6),
             "proven_optimal": solution.proven,
         }
-        self._spec = spec
-        self._plan = plan
 
     def write(self, prefix: Path) -> None:
         """Write the plan and all files of the replay under a prefix."""
         write_plan(file_of(prefix, "plan", ".json"), self._plan)
         super().write(prefix)
-        _amend(prefix, self._spec, self.problem, {**rounded(self.figures.metrics), **self.bounds})
+        _amend(prefix, self._spec, self.problem, self.metrics)
 
 
-def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcome:
+def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedResult:
     """Plan, and replay the plan on the embedded engine; nothing is written. Raises as `run_optimum`."""
     budget, envelope = check_optimum(spec)
-    inputs = spec.inputs
-    platform, first = platform_of(inputs.platform, inputs.hosts), inputs.workloads[0]
+    platform, first = platform_of(spec.platform, spec.hosts), spec.workloads[0]
     workload = first if isinstance(first, Workload) else read_workload(first)
     if workload.recorded:
         # planned and replayed as it runs under an envelope: its lengths are work
         workload = replace(workload_with_flops(workload, platform.fastest_flops), recorded=False)
-        spec = replace(spec, inputs=replace(inputs, workloads=(workload,)))
+        spec = replace(spec, workloads=(workload,))
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)
     solution = optimise(problem, budget, orders, report)
     plan = name_servers(problem, solution.schedule)
-    replayed = perform(prepare(replace(spec, scheduler="planned", options={"plan": plan}, engine="embedded")))
+    replayed = perform(PreparedRun.of(replace(spec, scheduler="planned", options={"plan": plan}, engine="embedded")))
     if replayed.deadlock is not None:
         raise replayed.deadlock
-    _check(problem, solution, replayed.figures.metrics)
+    _check(problem, solution, replayed.values)
     if problem.raised:
         text = "%d steps have a cap below what the machine draws if all of it is put to sleep at 0 s"
         LOGGER.info(text, problem.raised)
-    return PlannedOutcome(replayed, spec, problem, solution, plan)
+    return PlannedResult(replayed, spec, problem, solution, plan)
 
 
 def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Timeline]:
     """Return the budget and the envelope of a run of the optimum. Raises InputError."""
     budget = _budget(spec.options)
-    envelope = spec.inputs.envelope
+    envelope = spec.envelope
     if envelope is None:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
-    if spec.inputs.events is not None:
+    if spec.events is not None:
         raise InputError("--events", "the optimum takes no events", "leave them out")
     rows = envelope.timeline() if isinstance(envelope, SeriesSpec) and envelope.path else envelope
     if isinstance(rows, SeriesSpec) or rows.repeats:

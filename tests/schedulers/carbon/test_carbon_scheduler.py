@@ -17,7 +17,6 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_files import phase_workload
-from batwatt.inputs.description import Inputs
 from batwatt.inputs.servers import machines_xml
 from batwatt.model.platform import machines_platform
 from batwatt.model.timeline import Timeline
@@ -148,8 +147,14 @@ def test_a_batsim_does_what_was_planned(tmp_path, batsim):
     (tmp_path / "w.json").write_text(json.dumps(data))
     options = {"signal": signal_file(tmp_path), "policy": "phase-aware-checkpoints", "wait_h": [12.0]}
     for engine in ("batsim", "embedded"):
-        inputs = Inputs(tmp_path / "p.xml", (tmp_path / "w.json",))
-        spec = RunSpec(inputs, "carbon", options, tmp_path / engine, engine=engine)
+        spec = RunSpec(
+            platform=tmp_path / "p.xml",
+            workloads=(tmp_path / "w.json",),
+            scheduler="carbon",
+            options=options,
+            prefix=tmp_path / engine,
+            engine=engine,
+        )
         run(replace(spec, batsim=batsim))
     workload = parse_workload(data, "w0", "test")
     real, ours = (account(tmp_path / name, COURSE, workload) for name in ("batsim", "embedded"))

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
 from batwatt.model.hostset import from_text
 from batwatt.run.find_scheduler import describe_options, scheduler_class
 from batwatt.run.spec import RunSpec
@@ -224,6 +223,6 @@ def test_plans_are_those_of_a_table(now, running, jobs):
 
 
 def test_slurm_is_its_second_name():
-    assert RunSpec(Inputs(Path("p.xml"), (Path("w.json"),)), "slurm").scheduler == "multifactor"
+    assert RunSpec(platform=Path("p.xml"), workloads=(Path("w.json"),), scheduler="slurm").scheduler == "multifactor"
     assert scheduler_class("slurm").__name__ == "Multifactor"
     assert list(describe_options("slurm")) == list(describe_options("multifactor"))

@@ -8,7 +8,6 @@ import pytest
 from builders import envelope, job, machine, played, workload_of
 
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
 from batwatt.protocol.events import envelope_events, parse_events
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -90,6 +89,6 @@ def test_one_that_must_look_at_every_step_gives_up_in_one_line(monkeypatch):
 def test_jobs_that_end_in_centuries_are_refused(submit_s, run_s, walltime_s, response):
     # every step until then is a message: hours, and all memory
     jobs = workload_of(job(0, 0, 1, 5, flops=True), job(1, submit_s, 1, run_s, walltime_s, flops=True))
-    inputs = Inputs(SERVERS, (jobs,), envelope=envelope(400.0, 300.0))
+    limit, options = envelope(400.0, 300.0), {"response": response}
     with pytest.raises(InputError, match=r"job '1': ends at .* at the earliest, .* years on; correct its times"):
-        run(RunSpec(inputs, options={"response": response}))
+        run(RunSpec(platform=SERVERS, workloads=(jobs,), envelope=limit, options=options))

@@ -14,12 +14,11 @@ import pytest
 from batwatt.cli import optimum as cli_optimum
 from batwatt.cli.main import main
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
 from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.planned.optimum import Stand
-from batwatt.study.optimum import PlannedOutcome, run_optimum
+from batwatt.study.optimum import PlannedResult, run_optimum
 
 ROOT = Path(__file__).resolve().parents[4]
 SMALL = ROOT / "platforms" / "small.xml"
@@ -37,7 +36,8 @@ def spec_in(folder: Path) -> RunSpec:
     workload.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": profiles}))
     envelope = folder / "e.csv"
     envelope.write_text("time_s,power_w\n0,600\n300,350\n600,500\n900,620\n")
-    return RunSpec(Inputs(SMALL, (workload,), envelope=envelope), "optimum", {"effort": 1}, folder / "out" / "opt")
+    inputs = {"platform": SMALL, "workloads": (workload,), "envelope": envelope}
+    return RunSpec(scheduler="optimum", options={"effort": 1}, prefix=folder / "out" / "opt", **inputs)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def spec(tmp_path: Path) -> RunSpec:
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory) -> tuple[RunSpec, PlannedOutcome]:
+def planned(tmp_path_factory) -> tuple[RunSpec, PlannedResult]:
     """The specification and the result of one run."""
     spec = spec_in(tmp_path_factory.mktemp("planned"))
     return spec, run_optimum(spec)
@@ -54,8 +54,7 @@ def planned(tmp_path_factory) -> tuple[RunSpec, PlannedOutcome]:
 
 def words_of(spec: RunSpec) -> list[str]:
     """The options of the command that runs it."""
-    inputs = spec.inputs
-    files = {"-p": inputs.platform, "-w": inputs.workloads[0], "--envelope": inputs.envelope, "-e": spec.prefix}
+    files = {"-p": spec.platform, "-w": spec.workloads[0], "--envelope": spec.envelope, "-e": spec.prefix}
     return [str(word) for pair in files.items() for word in pair]
 
 
@@ -63,7 +62,7 @@ def test_the_files_of_a_run(planned):
     spec, result = planned
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
     assert list(figures) == [*(metric.name for metric in METRICS), "lower_bound", "gap", "proven_optimal"]
-    assert figures["mean_slowdown"] == pytest.approx(result.figures.metrics["mean_slowdown"], abs=1e-6)
+    assert figures["mean_slowdown"] == pytest.approx(result.values["mean_slowdown"], abs=1e-6)
     assert (figures["violations"], figures["killed_power"], figures["killed_walltime"]) == (0, 0, 0)
     assert figures["jobs_finished"] == 8
     value = figures["mean_slowdown"]
@@ -82,9 +81,9 @@ def test_an_effort_gives_the_same_bytes(planned, tmp_path):
 
 def test_a_cap_that_nobody_can_keep_is_told(spec):
     # four servers that are on at 0 s draw more until they are asleep
-    spec.inputs.envelope.path.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
+    spec.envelope.path.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
     result = run_optimum(replace(spec, options={"time_limit_s": 2}))
-    metrics = result.figures.metrics
+    metrics = result.values
     assert (result.problem.raised, metrics["violations"], metrics["jobs_finished"]) == (1, 1, 8)
     assert json.loads(Path(f"{spec.prefix}_metadata.json").read_text())["optimum"]["raised_caps"] == 1
 
@@ -124,7 +123,7 @@ def test_options_are_checked(spec, options, text):
 
 
 def test_a_job_that_the_caps_forbid_is_named(spec, capsys):
-    spec.inputs.envelope.path.write_text("time_s,power_w\n0,100\n300,20\n")
+    spec.envelope.path.write_text("time_s,power_w\n0,100\n300,20\n")
     with pytest.raises(SystemExit) as ended:
         main(["optimum", *words_of(spec), "--time-limit", "2"])
     err = capsys.readouterr().err

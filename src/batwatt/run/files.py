@@ -1,53 +1,82 @@
-"""Metadata of the files of a run: inputs by content, options, versions, and elapsed time."""
+"""Files of a run: the set under a prefix, whole or not at all, and its metadata."""
 
 from __future__ import annotations
 
 import hashlib
 import platform as python_platform
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from glob import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batwatt._version import __version__
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.files import is_file, write_json
-from batwatt.inputs.platform_files import HostChoice
+from batwatt.errors import InputError
+from batwatt.files import is_file, refuse_folder, whole_set, write_json
 from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, Platform
-from batwatt.model.signal import Clock
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
-from batwatt.results.run_files import digests_of, file_of
-from batwatt.run.spec import RunSpec
+from batwatt.results.run_files import FILES, digests_of, file_of
 from batwatt.scheduling.base import EVENTS
 
+if TYPE_CHECKING:
+    from batwatt.run.prepared import PreparedRun
 
-def write_metadata(
-    prefix: Path,
-    spec: RunSpec,
-    config: EngineConfig,
-    clock: Clock | None,
-    elapsed_s: float,
-    about: Mapping[str, Any] | None = None,
-) -> None:
+OUTPUTS = (
+    *((stem, ".csv") for stem in (*FILES, "capacity", "envelope", "job_power")),
+    *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json")),
+)
+"""Stem and suffix of every file that a run may leave."""
+
+
+def outputs_of(prefix: Path) -> list[str]:
+    """Return the names of the files that a run may leave under a prefix."""
+    names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
+    more = prefix.parent.glob(f"{escape(prefix.name)}_workload[0-9]*.json")
+    return names + [path.name for path in more if path.stem.rpartition("_workload")[2].isdigit()]
+
+
+@contextmanager
+def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
+    """Yield a prefix in a hidden folder, whose files appear under `prefix`, as a set, if the block succeeds.
+
+    Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
+    one did not write are removed. Raises InputError if the place cannot be written.
+    """
+    option = f"--export {prefix}"
+    try:
+        refuse_folder(prefix, "--export")
+        # a set without jobs is none, for any reader
+        last = [
+            file_of(prefix, "jobs").name,
+            *(file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")),
+        ]
+        old = outputs_of(prefix)
+        with whole_set(prefix.parent, last=last, old=old, durable=durable, place=option) as part:
+            yield part / prefix.name
+    except OSError as error:
+        raise InputError(option, f"cannot be written ({error.strerror})", "choose another place") from None
+
+
+def write_metadata(prefix: Path, run: PreparedRun, elapsed_s: float, about: Mapping[str, Any] | None = None) -> None:
     """Write PREFIX_metadata.json: inputs and the other files by content, options, versions, and elapsed time in s.
 
     `about`: further facts about the engine.
     """
-    described = spec.inputs
-    first, *more = described.workloads
-    inputs: dict[str, Any] = {"workload": first, "events": described.events}
+    spec, clock = run.spec, run.clock
+    first, *more = spec.workloads
+    inputs: dict[str, Any] = {"workload": first, "events": spec.events}
     inputs |= {f"workload w{number}": path for number, path in enumerate(more, 1)}
     for name in ("envelope", "capacity", "carbon", "price"):
-        inputs |= _files_of(name, getattr(described, name))
-    if not isinstance(described.platform, MachineSpec):
-        inputs["platform"] = described.platform
-    # with all hosts, as then no platform is read
-    options = replace(spec, inputs=replace(described, hosts=HostChoice())).scheduler_options()
+        inputs |= _files_of(name, getattr(spec, name))
+    if not isinstance(spec.platform, MachineSpec):
+        inputs["platform"] = spec.platform
     for name in ("platform", "envelope", "reference"):
-        option = options.get(name)
+        option = spec.options.get(name)
         # a foreign scheduler may have another meaning for the option
         if isinstance(option, str | Path) and option != EVENTS and is_file(option):
             inputs[name] = Path(option)
@@ -56,23 +85,23 @@ def write_metadata(
     inputs |= {f"plugin {path.name}": path for path in spec.plugins}
     if spec.scheduler_name.endswith(".py"):
         inputs["scheduler"] = Path(spec.scheduler_name)
-    texts = {"envelope": described.envelope, "carbon": described.carbon, "price": described.price}
+    texts = {"envelope": spec.envelope, "carbon": spec.carbon, "price": spec.price}
     metadata = {
         "batwatt": __version__,
         "engine": spec.engine,
-        "engine_config": {name: getattr(config, name) for name in EngineConfig.__slots__},
+        "engine_config": {name: getattr(run.config, name) for name in EngineConfig.__slots__},
         "scheduler": spec.scheduler_name,
         "options": {key: _option(value) for key, value in spec.options.items()},
-        "capacity": _named(described.capacity) if described.capacity is not None else None,
+        "capacity": _named(spec.capacity) if spec.capacity is not None else None,
         "inputs": {name: _input(content) for name, content in inputs.items() if content is not None},
-        "hosts": asdict(described.hosts),
-        "machines": asdict(described.platform) if isinstance(described.platform, MachineSpec) else None,
-        "window_s": [described.window.begin_s, described.window.end_s] if described.window else None,
+        "hosts": asdict(spec.hosts),
+        "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
+        "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
         "begin": None if clock is None else clock.date,
-        "length_unit": described.length_unit,
-        "job_log": asdict(described.log),
-        "long_s": described.long_s,
-        "delays_to_flops": described.delays_to_flops,
+        "length_unit": spec.length_unit,
+        "job_log": asdict(spec.log),
+        "long_s": spec.long_s,
+        "delays_to_flops": spec.delays_to_flops,
         "seed": spec.options.get("seed"),
         "versions": {
             "python": python_platform.python_version(),
@@ -81,7 +110,7 @@ def write_metadata(
         "elapsed_s": round(elapsed_s, 3),
         "files": digests_of(prefix),
         **{name: str(series) for name, series in texts.items() if _is_text(series)},
-        **({"ignore_communication": True} if described.ignore_communication else {}),
+        **({"ignore_communication": True} if spec.ignore_communication else {}),
         **(about or {}),
     }
     # an option of a foreign scheduler may be NaN

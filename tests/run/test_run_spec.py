@@ -1,4 +1,4 @@
-"""The inputs of a run, described once: texts are parsed there, and needs of a scheduler change what is read."""
+"""The description of a run: texts are parsed there, and needs of a scheduler change what is read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import pytest
 
 from batwatt.cli.options import input_option
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.load import Needs, load
 from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, SpeedMachineSpec
 from batwatt.model.timeline import Timeline
 from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.resolve import needs_of
+from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
 
 MACHINES = MachineSpec(4, 1)
@@ -23,19 +21,21 @@ MACHINES = MachineSpec(4, 1)
 
 def test_texts_describe_series():
     texts = {"envelope": "constant:40", "capacity": "walk:range=0.6,seed=1", "carbon": "nl.csv", "price": "p.csv"}
-    inputs = Inputs(MACHINES, (Path("w.json"),), **texts)
+    inputs = RunSpec(platform=MACHINES, workloads=(Path("w.json"),), **texts)
     kinds = {"envelope": "power", "capacity": "machines", "carbon": "carbon", "price": "price"}
     assert {name: getattr(inputs, name).quantity for name in texts} == kinds
-    named = Inputs(MACHINES, (Path("w.json"),), envelope="caps.csv", capacity=Path("walk:x"))
+    named = RunSpec(platform=MACHINES, workloads=(Path("w.json"),), envelope="caps.csv", capacity=Path("walk:x"))
     assert named.envelope == SeriesSpec.of_file("power", Path("caps.csv"))
     assert named.capacity == SeriesSpec.of_file("machines", Path("walk:x"))
     for name in texts:
         with pytest.raises(InputError, match=f"^{name}.* ' '|^{name} ' '"):
-            Inputs(MACHINES, (Path("w.json"),), **{name: " "})
+            RunSpec(platform=MACHINES, workloads=(Path("w.json"),), **{name: " "})
 
 
 def test_an_option_has_the_help_of_its_field():
-    for field in fields(Inputs):
+    described = [field for field in fields(RunSpec) if "help" in field.metadata]
+    assert len(described) >= 14
+    for field in described:
         assert input_option(field.name).help == field.metadata["help"] != ""
 
 
@@ -50,18 +50,21 @@ def test_an_option_has_the_help_of_its_field():
 )
 def test_a_scheduler_says_what_it_needs_of_the_reading(tmp_path, scheduler, options, machines, delays):
     (tmp_path / "jobs.csv").write_text("arrival_time,length,cpus\n0,10,1\n")
-    inputs = Inputs(MACHINES, (tmp_path / "jobs.csv",))
-    read = load(inputs, needs_of(RunSpec(inputs, scheduler, options), scheduler_class(scheduler)))
-    described = read.described
-    assert (type(described.platform), described.delays_to_flops) == (machines, delays)
-    assert bool(read.simulated) == (delays == "nominal") == (read.work_flops is not None)
-    assert described.long_s == options.get("long_s", inputs.long_s)
-    assert (read.capacity is not None) == ("capacity" in options)
-    assert load(inputs, Needs()).described == inputs
+    spec = RunSpec(platform=MACHINES, workloads=(tmp_path / "jobs.csv",), scheduler=scheduler, options=options)
+    run = PreparedRun.read(spec, scheduler_class(scheduler))
+    assert (type(run.spec.platform), run.spec.delays_to_flops) == (machines, delays)
+    assert bool(run.simulated) == (delays == "nominal") == (run.work_flops is not None)
+    assert run.spec.long_s == options.get("long_s", spec.long_s)
+    assert (run.capacity is not None) == ("capacity" in options)
+    assert PreparedRun.read(spec).spec == spec
 
 
 def test_an_envelope_of_the_options_is_one_of_the_inputs(tmp_path):
     (tmp_path / "jobs.csv").write_text("arrival_time,length,cpus\n0,10,1\n")
-    inputs, envelope = Inputs(MACHINES, (tmp_path / "jobs.csv",)), Timeline((0.0,), (40.0,), "power_w")
-    needs = needs_of(RunSpec(inputs, "powercap", {"envelope": envelope}), scheduler_class("powercap"))
-    assert load(inputs, needs).described.envelope == envelope
+    envelope = Timeline((0.0,), (40.0,), "power_w")
+    spec = RunSpec(platform=MACHINES, workloads=(tmp_path / "jobs.csv",), options={"envelope": envelope})
+    assert PreparedRun.read(spec, scheduler_class("powercap")).envelope == envelope
+    # one that is declared counts for the figures, the option for the scheduler
+    both = RunSpec(platform=MACHINES, workloads=(tmp_path / "jobs.csv",), envelope="constant:30", options=spec.options)
+    run = PreparedRun.of(both)
+    assert (run.envelope.values, run.scheduler.settings.envelope.values) == ((30.0,), (40.0,))
