@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.model.platform import machine_of
 from batwatt.model.timeline import Timeline
 from batwatt.protocol.job_fields import NotForPhasesError, reported_machines
@@ -62,9 +62,6 @@ class Adaptive(Scheduler[AdaptiveOptions]):
 
     Options: ClassVar[type[AdaptiveOptions]] = AdaptiveOptions
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
-
     @property
     def needs_dynamic_jobs(self) -> bool:
         """True: killed jobs are submitted again."""
@@ -105,7 +102,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
                 raise InputError("options", "have both envelope and capacity, on servers of several speeds", "give one")
             if not settings.switch:
                 problem = "servers of several speeds are slowed down and switched off, which takes energy accounting"
-                raise InputError("option 'switch', --no-energy", problem, "leave out both")
+                raise InputError(f"option 'switch', {argument('energy', False)}", problem, "leave out both")
             return self._core(Powercap, "powercap")
         machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
         capacity = machines_fed(settings.capacity, settings.envelope, self.platform, len(machines))
@@ -132,7 +129,9 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         settings = self.settings
         if settings.signal is None and settings.price is None:
             if settings.objective == "carbon":
-                raise InputError("option 'objective'", "needs a signal", "give --carbon or --price")
+                raise InputError(
+                    "option 'objective'", "needs a signal", f"give {argument('carbon')} or {argument('price')}"
+                )
             return False
         if settings.objective == "carbon":
             return True

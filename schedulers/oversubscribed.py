@@ -6,14 +6,14 @@ The rules: docs/explanation/oversubscription.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.model.hostset import HostSet, span
 from batwatt.model.platform import Platform
 from batwatt.model.workload import USE, Parallel
@@ -22,6 +22,7 @@ from batwatt.schedulers.varcap.flow import Assumptions
 from batwatt.schedulers.varcap.machines import Base, LeastSafe, MappingSite
 from batwatt.schedulers.varcap.queues import BucketQueue
 from batwatt.schedulers.varcap.scheduler import Parts, VaryingScheduler
+from batwatt.scheduling.base import OptionValues
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.units import CAUGHT_UP_S
@@ -207,7 +208,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
     Options: ClassVar[type[OversubscribedOptions]] = OversubscribedOptions
     needs_speeds: ClassVar[bool] = True
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         if self.settings.switch:
             raise InputError("option 'switch'", "machines whose cores are shared stay on", "leave it out")
@@ -255,7 +256,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         ends = not self.capacity.repeats and not self.capacity.at(self.capacity.settled_s)
         if ends and self.settings.until_s is None:
             problem = "ends with 0 machines, under which nothing that runs ever ends"
-            raise InputError(self.capacity.source, problem, "let it end with more, or give --window")
+            raise InputError(self.capacity.source, problem, f"let it end with more, or give {argument('window')}")
         self.shares = Shares(speeds)
         self._everyone = span(0, self.bs.nb_compute_resources - 1)
         self._at[self.shares.nominal] = self._everyone

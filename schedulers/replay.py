@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from heapq import heappop, heappush
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.workload import RELEASE, START_S
-from batwatt.scheduling.base import Scheduler, SchedulerOptions
+from batwatt.scheduling.base import OptionValues, Scheduler, SchedulerOptions
 from batwatt.scheduling.cluster import Cluster, outage
 from batwatt.scheduling.job import BatsimJob, Job, number_in
 from batwatt.scheduling.orders import FirstCome
@@ -40,7 +39,7 @@ class Replay(Scheduler[ReplayOptions]):
 
     Options: ClassVar[type[ReplayOptions]] = ReplayOptions
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         self._coming: list[tuple[float, int, Job[float]]] = []
         """(start in s, number, job) of jobs to come; the `state` of a job is that start if it is recorded, else NaN."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.model.signal import factor_to
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import PIECE, SUSPENDED
@@ -29,7 +29,16 @@ from batwatt.schedulers.carbon.policies import (
     start_window,
 )
 from batwatt.schedulers.carbon.reservations import Placement, ReservationCalendar, SharedCluster
-from batwatt.scheduling.base import LIMIT, NODES, WAIT_H, PartChoice, Scheduler, SchedulerOptions, WaitHours
+from batwatt.scheduling.base import (
+    LIMIT,
+    NODES,
+    WAIT_H,
+    OptionValues,
+    PartChoice,
+    Scheduler,
+    SchedulerOptions,
+    WaitHours,
+)
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.orders import NodeSelection
@@ -79,7 +88,7 @@ class Carbon(Scheduler[CarbonOptions]):
     Options: ClassVar[type[CarbonOptions]] = CarbonOptions
     needs_exact_times: ClassVar[bool] = True
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         check_limits(self.settings.deadline_h, self.settings.constraint)
         self.executions: dict[str, Execution] = {}
@@ -135,7 +144,7 @@ class Carbon(Scheduler[CarbonOptions]):
 
     def _converted(self, name: str, signal: Timeline | None) -> Timeline:
         if signal is None:
-            hint = "give a signal: --carbon FILE or --price FILE"
+            hint = f"give a signal: {argument('carbon')} or {argument('price')}"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
         wanted = "price" if name == "price" else "carbon"
         factor, unit = factor_to(wanted, signal.unit, max(signal.values), f"option {name!r}")

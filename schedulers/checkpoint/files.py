@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import load_strict, model_error, shown, validated
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.files import read_text
 from batwatt.schedulers.checkpoint.period_plan import (
     MOST_PROCESSORS,
@@ -289,7 +289,7 @@ def naming_input(where: object) -> Iterator[None]:
         yield
     except NoPeriodPlanError as error:
         # of subset sum alone: every job that runs may go on
-        raise InputError(where, str(error), "--method dp may have one") from None
+        raise InputError(where, str(error), f"{argument('method', 'dp')} may have one") from None
     except TooLargeError as error:
         raise InputError(where, str(error), "see docs/reference/formats.md") from None
     except ValueError as error:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -37,6 +37,7 @@ from batwatt.schedulers.checkpoint.sequence import (
     prepare,
     usual_objective,
 )
+from batwatt.scheduling.base import OptionValues
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.job import BatsimJob
@@ -79,7 +80,7 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
     plans_lengths: ClassVar[bool] = True
     knows_lengths: ClassVar[bool] = True
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         self.alive = 0
         """Number of machines that may be used."""

@@ -25,7 +25,7 @@ from batwatt.schedulers.jobpower.power import (
     Submitted,
 )
 from batwatt.scheduling.backfilling import rule_of
-from batwatt.scheduling.base import PartChoice, PowerOptions
+from batwatt.scheduling.base import OptionValues, PartChoice, PowerOptions
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.orders import Order
@@ -66,7 +66,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
     Options: ClassVar[type[JobPowerOptions]] = JobPowerOptions
     rule: str
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         settings = self.settings
         self.the_order: Order = make("order", settings.order)

@@ -25,7 +25,7 @@ from batwatt.schedulers.multifactor.priority import (
     read_partitions,
     whole_minutes,
 )
-from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.base import OptionValues, Scheduler
 from batwatt.scheduling.cluster import Cluster, outage
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s, text_in
 from batwatt.scheduling.orders import FirstCome
@@ -158,7 +158,7 @@ class Multifactor(Scheduler[MultifactorOptions]):
 
     Options: ClassVar[type[MultifactorOptions]] = MultifactorOptions
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         settings = self.settings
         self._named = read_partitions(settings.partitions)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.schedulers.planned import exact
 from batwatt.schedulers.planned.problem import Problem
 from batwatt.schedulers.planned.relaxation import Relaxation
@@ -152,7 +152,7 @@ class _Search:
             if not search.insert(job):
                 if not problem.short_transitions:
                     text = f"leaves job {task.id} no power if servers stay awake, as when a transition outlasts a step"
-                    raise InputError("--envelope", text, "give longer steps")
+                    raise InputError(argument("envelope"), text, "give longer steps")
                 text = f"asks for {task.hosts} hosts, and the caps leave it the power at no time, even alone"
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
             search.timeline.remove(job)

@@ -20,7 +20,7 @@ from batwatt.schedulers.planned.problem import TICKS_PER_S, Kind, Problem
 from batwatt.schedulers.planned.search import PowerTimeline
 from batwatt.schedulers.powercap.responses import NoConfiguration, Response
 from batwatt.schedulers.powercap.scheduler import Powercap
-from batwatt.scheduling.base import EnvelopeOptions
+from batwatt.scheduling.base import EnvelopeOptions, OptionValues
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.orders import FirstCome, Order
 from batwatt.units import REPORTED_S
@@ -330,7 +330,7 @@ class Planned(Powercap[PlannedOptions]):
     Options: ClassVar[type[EnvelopeOptions]] = PlannedOptions
     needs_exact_times: ClassVar[bool] = True
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         plan = self.settings.plan
         if plan in (None, ""):

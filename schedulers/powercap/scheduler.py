@@ -9,9 +9,9 @@ unchanged on the embedded engine and on a real Batsim.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
@@ -21,7 +21,7 @@ from batwatt.protocol.workload4 import parse_profile
 from batwatt.schedulers.powercap.plan import Plan
 from batwatt.schedulers.powercap.responses import HighestFlopsLowestDeadline, NoConfiguration, Response
 from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
-from batwatt.scheduling.base import EVENTS, EnvelopeOptions
+from batwatt.scheduling.base import EVENTS, EnvelopeOptions, OptionValues
 from batwatt.scheduling.fleet import EnvelopeForecast
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.scheduling.orders import Order, Slowdown
@@ -47,7 +47,7 @@ class Powercap(PowerScheduler[Settings]):
     response: ClassVar[Response] = HighestFlopsLowestDeadline()
     Options: ClassVar[type[EnvelopeOptions]] = EnvelopeOptions
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         settings = self.settings
         self.the_order: Order = make("order", settings.order or type(self).order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
@@ -23,7 +23,7 @@ from batwatt.schedulers.riskaware.planners import (
     RiskawareState,
     hand_over,
 )
-from batwatt.scheduling.base import VICTIM, PartChoice
+from batwatt.scheduling.base import VICTIM, OptionValues, PartChoice
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.fleet import Fleet
@@ -156,7 +156,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
     plans_lengths: ClassVar[bool] = True
     needs_exact_times: ClassVar[bool] = True
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         # a wrong name is an error before anything runs
         self._strategy = find("strategy", self.settings.strategy)

@@ -9,9 +9,9 @@ announced, so run times may be unknown. Nothing starts while something that was 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -23,7 +23,7 @@ from batwatt.schedulers.varcap.machines import Knowledge, MappingPolicy, Mapping
 from batwatt.schedulers.varcap.preemption import Preemption, Preemptions
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, SortedQueue, WaitingQueue
 from batwatt.scheduling.backfilling import rule_of
-from batwatt.scheduling.base import AGE, NODES, VICTIM, PartChoice
+from batwatt.scheduling.base import AGE, NODES, VICTIM, OptionValues, PartChoice
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.cluster import outage
 from batwatt.scheduling.fleet import CapacityForecast, Fleet, Foresight
@@ -40,7 +40,7 @@ Parts: TypeAlias = tuple[MappingPolicy, Termination, CapacityForecast | None, Pr
 class VaryingScheduler(CapacityScheduler[Settings]):
     """A scheduler that starts, kills and moves jobs on machines that come and go; subclasses give the parts."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         self.victim: VictimRule = Resubmit()
         """Rule for jobs that are killed."""
@@ -405,7 +405,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
 
     Options: ClassVar[type[VarcapOptions]] = VarcapOptions
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         # a wrong name is an error before anything runs
         settings = self.settings

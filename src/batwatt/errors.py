@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -44,6 +44,19 @@ def _ends(text: str, length: int) -> str:
         return text
     size = length - len(f"[...{len(text)} characters...]")
     return f"{text[: size - size // 2]}[...{len(text) - size} characters...]{text[len(text) - size // 2 :]}"
+
+
+def _in_python(name: str, value: object) -> str:
+    return name if value is None else f"{name}={value}"
+
+
+spelling: ContextVar[Callable[[str, object], str]] = ContextVar("spelling", default=_in_python)
+"""Function of the name of an argument and its value (None: without one) -> as the present user writes it."""
+
+
+def argument(name: str, value: object = None) -> str:
+    """Return an argument as its user writes it: `unit` or `unit=h` in Python, `--length-unit` in a shell."""
+    return spelling.get()(name, value)
 
 
 class BatwattError(Exception):

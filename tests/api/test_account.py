@@ -176,7 +176,7 @@ JUST_JOBS = {"machines": None, "idle_w": None, "carbon": None, "price": None, "c
             "signal.csv: has no values for hours of the account: 2024-01-31T00:00Z to 2024-01-31T22:00Z (22 h), "
             "2024-02-01T02:00Z to 2024-02-02T00:00Z (22 h); give",
         ),
-        (JUST_JOBS, "arrival_time,length,cpus\n0,60,1\n", "has no jobs with dates; give --begin"),
+        (JUST_JOBS, "arrival_time,length,cpus\n0,60,1\n", "has no jobs with dates; give begin"),
         (JUST_JOBS | {"by": ["user"]}, HAND.replace("|ann|", "||").replace("|bob|", "||"), "no job has a user; leave"),
     ],
 )

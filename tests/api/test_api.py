@@ -126,7 +126,7 @@ def test_communication_is_ignored_on_request(house):
     path = house.workload({"id": 1, "subtime": 0, "res": 1, "profile": "talk"}, talk=profile)
     platform = house.platform("a", "b")
     for function in (bw.simulate, bw.compare):
-        with pytest.raises(InputError, match="give ignore_communication to run it as 0"):
+        with pytest.raises(InputError, match="give ignore_communication=True to run it as 0"):
             function(platform, path)
     assert bw.simulate(platform, path, "fcfs", ignore_communication=True).metrics["makespan_s"] == 1.0
     cases = {"a": bw.Case("fcfs"), "b": bw.Case("easy")}

@@ -15,7 +15,7 @@ from batwatt.api.inputs import PathLike
 from batwatt.api.series import series_or
 from batwatt.api.simulation import SeriesLike
 from batwatt.checks import time_zone
-from batwatt.errors import InputError, collected_remarks, remark
+from batwatt.errors import InputError, argument, collected_remarks, remark
 from batwatt.files import whole_file, write_text
 from batwatt.inputs.batch_logs import AccountingOptions
 from batwatt.inputs.convert import read_trace
@@ -81,7 +81,8 @@ class JobAccount:
 
 
 @checked(
-    workload=path_or, by=optional(partial(several, one=one_of(BY))), carbon=series_or, price=series_or,
+    workload=path_or, by=optional(partial(several, one=one_of(BY))),
+    carbon=partial(series_or, quantity="carbon"), price=partial(series_or, quantity="price"),
     machines=optional(hosts_of), cores=optional(hosts_of), busy_w=optional(real), idle_w=optional(real),
     pue=partial(real, low=1.0), since=optional(text), until=optional(text), zone=optional(text),
     log=options_for("account", AccountingOptions),
@@ -119,17 +120,20 @@ def account(
     months = time_zone("account", "zone", zone or options.tz)
     if (machines is None) != (idle_w is None):
         hint = "give both, or none; 0 W if they are switched off"
-        raise InputError("--machines, --idle-w", "idle nodes need their number and their power", hint)
+        raise InputError(
+            f"{argument('machines')}, {argument('idle_w')}", "idle nodes need their number and their power", hint
+        )
     with collected_remarks() as remarks:
         jobs, date = _recorded(path, options)
         by = list(dict.fromkeys(by or [name for name in BY if name == "month" or jobs[name].ne("").any()]))
         for name in [name for name in by if name in _LABELS]:
             if jobs[name].eq("").all():
-                raise InputError(path, f"no job has a {name}", "leave it out of --by")
+                raise InputError(path, f"no job has a {name}", f"leave it out of {argument('by')}")
             _remark(path, jobs[name].eq(""), f"have no {name}: they count as {UNKNOWN}")
             jobs[name] = jobs[name].replace("", UNKNOWN)
         if options.width == "cpus" and cores is None:
-            remark(_log, "%s: a node is a CPU: give --cores, the CPUs of a node, or --width nodes", path)
+            text = "%s: a node is a CPU: give %s, the CPUs of a node, or %s"
+            remark(_log, text, path, argument("cores"), argument("width", "nodes"))
         jobs["nodes"] /= 1.0 if options.width == "nodes" else cores or 1.0
         begin_s = float(jobs["begin_s"].min()) if since is None else parse_date_s(since, "since", months) - date
         end_s = float(jobs["end_s"].max()) if until is None else parse_date_s(until, "until", months) - date
@@ -140,14 +144,14 @@ def account(
         period = f"{date_text(date + begin_s)} to {date_text(date + end_s)}"
         outside = (jobs["end_s"] <= begin_s) | (jobs["begin_s"] >= end_s)
         if outside.all():
-            raise InputError(path, f"no job runs from {period}", "correct --since and --until")
+            raise InputError(path, f"no job runs from {period}", f"correct {argument('since')} and {argument('until')}")
         _remark(path, outside, "are left out: they ran outside of the period")
         jobs = jobs[~outside]
         _remark(path, (jobs["begin_s"] < begin_s) | (jobs["end_s"] > end_s), "count for their hours in the period only")
         modelled = int(jobs["watts"].isna().sum())
         if modelled and busy_w is None:
             problem = f"{modelled} of {len(jobs)} jobs have no measured energy"
-            raise InputError(path, problem, "give the power of a node in use (--busy-w)")
+            raise InputError(path, problem, f"give the power of a node in use ({argument('busy_w')})")
         rows = jobs.assign(part=JOBS, watts=jobs["watts"].fillna(jobs["nodes"] * (busy_w or 0.0)))
         if machines is not None and idle_w is not None:
             idle = idle_nodes(jobs, machines, begin_s, end_s)
@@ -181,7 +185,7 @@ def _recorded(path: Path, options: AccountingOptions) -> tuple[pd.DataFrame, flo
     """Return the jobs that ran, times in s from a date, and the date in s since 1970. Raises InputError."""
     table = read_trace(path, log=options)
     if table.origin_s is None:
-        raise InputError(path, "has no jobs with dates", "give --begin, the date of the first submission")
+        raise InputError(path, "has no jobs with dates", f"give {argument('begin')}, the date of the first submission")
     if START_S not in table:
         raise InputError(path, "no job has a start", "sacct has Start, a CSV trace may have a column start")
     begin_s, end_s = table[START_S], table[START_S] + table[LENGTH]

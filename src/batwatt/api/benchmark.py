@@ -23,7 +23,7 @@ from batwatt._version import __version__
 from batwatt.api.comparison import compare, sample_read
 from batwatt.api.inputs import Platform
 from batwatt.checks import load_json
-from batwatt.errors import BatwattError, InputError, UnknownNameError
+from batwatt.errors import BatwattError, InputError, UnknownNameError, argument
 from batwatt.files import read_bytes, read_text, write_json
 from batwatt.inputs.batch_logs import USUAL
 from batwatt.protocol.workload4 import parse_workload
@@ -152,7 +152,7 @@ def cells_of(names: Sequence[str]) -> list[str]:
     cells, logs = list(benchmark().cells), benchmark().logs
     for name in names:
         if name not in (*cells, *logs):
-            raise UnknownNameError("--cells", "cell or log", name, [*cells, *logs], "Correct it.")
+            raise UnknownNameError(argument("cells"), "cell or log", name, [*cells, *logs], "Correct it.")
     return [cell for cell in cells if not names or cell in names or cell.partition("/")[0] in names]
 
 

@@ -121,8 +121,8 @@ def _seeds_of(name: str, value: Any) -> list[int]:
 
 @checked(
     cases=_cases_of,
-    carbon=series_or,
-    price=series_or,
+    carbon=partial(series_or, quantity="carbon"),
+    price=partial(series_or, quantity="price"),
     window=window_of,
     samples=partial(whole, low=1, high=MOST_SAMPLES),
     unit=one_of(SECONDS),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batwatt.api.inputs import PathLike
+from batwatt.errors import argument
 from batwatt.files import refuse_folder, whole_set
 from batwatt.model.platform import MachinePower
 from batwatt.model.timeline import Timeline
@@ -115,7 +116,7 @@ class Comparison:
         from batwatt.report.page import comparison_figures, comparison_page
 
         prefix = Path(prefix)
-        refuse_folder(prefix, "--export")
+        refuse_folder(prefix, argument("prefix"))
         tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
         table, windows = sampled(self.table), int(self.table["window"].nunique())
         rejections = {
@@ -128,7 +129,7 @@ class Comparison:
         )  # fmt: skip
         page = comparison_page(data, self._facts(command), self.remarks)
         charts = [chart for figure in comparison_figures(data) for chart in figure.charts] if figures else []
-        with whole_set(prefix.parent, old=files_of(prefix), place=f"--export {prefix}") as part:
+        with whole_set(prefix.parent, old=files_of(prefix), place=argument("prefix", prefix)) as part:
             for stem, frame in tables.items():
                 without_formulas_in(frame).to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
             (part / f"{prefix.name}.html").write_text(page, encoding="utf-8", newline="\n")

@@ -17,7 +17,7 @@ import typer
 from batwatt._version import __version__
 from batwatt.cli.exits import Warnings, exit_code_of
 from batwatt.cli.printing import manners
-from batwatt.errors import InputError
+from batwatt.errors import InputError, spelling
 
 HELP = """Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with its own engine.
 
@@ -73,7 +73,30 @@ def main(args: Sequence[str] | None = None) -> None:
     if words is None:
         program, *words = sys.argv
         words = [LINK, *words] if Path(program).name == LINK else words
-    sys.exit(exit_code_of(lambda: _carry_out(words)))
+    before = spelling.set(as_option)
+    try:
+        sys.exit(exit_code_of(lambda: _carry_out(words)))
+    finally:
+        spelling.reset(before)
+
+
+OPTIONS = {
+    "prefix": "--export",
+    "unit": "--length-unit",
+    "long_s": "--long",
+    "master": "--master-host",
+    "workers": "--jobs",
+    "plugins": "--plugin",
+}
+"""Argument of a Python function -> option of the command line, where they differ in more than the dashes."""
+
+
+def as_option(name: str, value: object) -> str:
+    """Return an argument as an option of the command line, with its value if there is one."""
+    option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    if value is False:
+        return option.replace("--", "--no-", 1)
+    return option if value is None or value is True else f"{option} {value}"
 
 
 def _carry_out(words: Sequence[str]) -> Any:

@@ -51,7 +51,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.checks import shown, time_zone
-from batwatt.errors import InputError, UnknownNameError, remark
+from batwatt.errors import InputError, UnknownNameError, argument, remark
 from batwatt.files import open_text
 from batwatt.inputs.jobs import (
     HOSTS,
@@ -377,7 +377,7 @@ class _Dump:
             return [name.lower() for name in self.options.fields]
         if not is_sacct(line):
             problem = "line 1 names no fields such as JobID|User|Submit"
-            hint = "make it with sacct -P (not --json), or name its fields: --fields JobID,User,..."
+            hint = f"make it with sacct -P (not --json), or name its fields: {argument('fields', 'JobID,User,...')}"
             raise InputError(self.path, problem, hint)
         self._separator = _separator(line)
         words = _words(line, self._separator)

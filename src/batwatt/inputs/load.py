@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.files import SMALL, read_bytes, read_text
 from batwatt.inputs.batch_logs import USUAL, LogOptions
 from batwatt.inputs.batsim_files import read_workload
@@ -79,9 +79,9 @@ def json_workloads(
         problem = "is a trace: several workloads must be Batsim's JSON"
         raise InputError(traces[0], problem, "convert it with `batwatt convert`, or give it alone")
     if traces and hosts.mmax_workload:
-        raise InputError("--mmax-workload", f"the trace {traces[0]} has no 'nb_res'", "use --mmax")
+        raise InputError(argument("mmax_workload"), f"the trace {traces[0]} has no 'nb_res'", f"use {argument('mmax')}")
     if ignore_communication and not simulate:
-        raise InputError("--ignore-communication", "a real Batsim simulates communication", "leave it out")
+        raise InputError(argument("ignore_communication"), "a real Batsim simulates communication", "leave it out")
     read = partial(cached_workload if shared else read_workload, simulate=simulate)
     numbered = [] if traces else enumerate(paths)
     return [read(path, f"w{i}", ignore_communication=ignore_communication) for i, path in numbered]

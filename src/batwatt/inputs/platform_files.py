@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 from batwatt.checks import finite, shown
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.files import read_bytes
 from batwatt.model.platform import (
     MAX_HOSTS,
@@ -133,7 +133,9 @@ def _platform(
     useless = [host for host in hosts if host.no_power]
     if useless and strict_power:
         problem = f"host {useless[0].name!r}: {useless[0].no_power}"
-        raise InputError(path, problem, "give one power per p-state, or leave out energy (--no-energy)")
+        raise InputError(
+            path, problem, f"give one power per p-state, or leave out energy ({argument('energy', False)})"
+        )
     powerless = [host for host in hosts if not host.has_power]
     if useless or 0 < len(powerless) < len(hosts):
         first = (useless or powerless)[0]
@@ -202,11 +204,11 @@ def _no_one_master(path: Path | str, master: str, masters: list[_Node], compute:
     if masters:
         names = ", ".join(repr(node.name) for node in masters[:5])
         problem = f"one host must be the master, which runs the resource manager and no job; found {names}"
-        return InputError(path, problem, "name one of them with -m/--master-host, and give no other the role")
+        return InputError(path, problem, f"name one of them with {argument('master')}, and give no other the role")
     near = difflib.get_close_matches(master, (node.name for node in compute), n=1)
     example = near or [node.name for node in compute[:1]]
     problem = f"no host is called {master!r} or has the role 'master': none would run the resource manager"
-    such = f" such as --master-host {shlex.quote(example[0])}" if example else ""
+    such = f" such as {argument('master', shlex.quote(example[0]))}" if example else ""
     return InputError(path, problem, f"choose a host, which then runs no job,{such}")
 
 
@@ -450,7 +452,7 @@ class HostChoice:
 
     def __post_init__(self) -> None:
         if self.mmax < 0:
-            raise InputError("--mmax", f"{self.mmax} is not a number of hosts", "give 1 or more, or 0 for all")
+            raise InputError(argument("mmax"), f"{self.mmax} is not a number of hosts", "give 1 or more, or 0 for all")
 
     def of(self, platform: Platform, nb_res: int | None = None) -> Platform:
         """Return the platform with the hosts that run jobs; `nb_res` is the greatest one of the workloads.
@@ -462,7 +464,7 @@ class HostChoice:
         if not limits:
             return platform
         if min(limits) > len(platform):
-            option = "--mmax" if min(limits) == self.mmax else "--mmax-workload"
+            option = argument("mmax" if min(limits) == self.mmax else "mmax_workload")
             problem = f"{option} requires {min(limits)} hosts but the platform has {len(platform)}"
             raise InputError(platform.source, problem, "give fewer, or another platform")
         return replace(platform, hosts=platform.hosts[: min(limits)])

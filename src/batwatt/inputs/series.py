@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from batwatt.checks import finite
-from batwatt.errors import InputError, remark
+from batwatt.errors import InputError, argument, remark
 from batwatt.inputs.signal import read_signal
 from batwatt.inputs.source import SeriesSource
 from batwatt.inputs.stamps import moment
@@ -79,7 +79,7 @@ def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None
     rows = f"its rows go from {date_text(begin_s)}" + (f" to {date_text(end_s)}" if end_s < math.inf else " on")
     if begin_s >= clock.date_s + clock.end_s or end_s <= first_s:
         problem = f"{rows}, jobs are submitted from {clock.span()}"
-        hint = "say which of its dates is 0 s (from=), that it repeats (repeat=yes), or the date of 0 s (--begin)"
+        hint = f"say which of its dates is 0 s (from=), that it repeats (repeat=yes), or its date ({argument('begin')})"
         raise InputError(source, problem, hint)
     if begin_s > first_s or end_s <= last_s:
         held = "the first" if begin_s > first_s else "the last"
@@ -128,4 +128,8 @@ def check_covers(series: Timeline, clock: Clock, *, counted: bool = False) -> No
     ]
     if missing:
         problem = f"has no values for hours of the account: {', '.join(missing)}"
-        raise InputError(series.source, problem, "give a longer file, from=, repeat=yes, or --since and --until")
+        raise InputError(
+            series.source,
+            problem,
+            f"give a longer file, from=, repeat=yes, or {argument('since')} and {argument('until')}",
+        )

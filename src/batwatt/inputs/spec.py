@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from batwatt.checks import checked_number, finite, number_in_file, parameters, shown
-from batwatt.errors import InputError, remark
+from batwatt.errors import InputError, argument, remark
 from batwatt.inputs.character import EnergyBudget, Seconds, Stranded, Variation, vary
 from batwatt.inputs.series import common_date, read_on_clock
 from batwatt.inputs.signal import largest_in, read_capacity, read_series
@@ -199,7 +199,7 @@ class SeriesSpec:
         if self.quantity == "power" and isinstance(term, ShareTerm):
             if full is None:
                 problem = "is a share of the unknown power of the whole machine"
-                hint = "give watts to all hosts of the platform, or --full-w without a platform"
+                hint = f"give watts to all hosts of the platform, or {argument('full_w')} without a platform"
                 raise InputError(self.text, problem, hint)
             return _in_watts(rows, full * rows.array)
         if self.quantity not in (MACHINES, FRACTION) or (rows.unit == MACHINES) == (self.quantity == MACHINES):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.checks import TOO_DEEP, checked_whole, load_json, shown
-from batwatt.errors import InputError, UnknownNameError, UnsupportedError, remark
+from batwatt.errors import InputError, UnknownNameError, UnsupportedError, argument, remark
 from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Profile, Workload
 from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number, json_number, wire_floats
 from batwatt.protocol.workload5 import refuse_batsim_5
@@ -118,7 +118,7 @@ NOT_SIMULATED = (
 """Profile types of Batsim 4.x that the embedded engine does not model."""
 
 _COMMUNICATING = ("parallel", "parallel_homogeneous", "parallel_homogeneous_total")
-_REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
+_REAL_BATSIM = "run it on the real Batsim"
 
 
 def parse_profile(raw: Any, where: object) -> Profile:
@@ -376,7 +376,9 @@ _READERS: dict[str, Callable[[Mapping[str, Any], object, int], Profile]] = {
 def _refuse_communication(com: float, where: object) -> None:
     if com > 0.0:
         problem = f"'com' is {com:g} but batwatt simulates no communication"
-        raise UnsupportedError(where, problem, f"give --ignore-communication to run it as 0, or {_REAL_BATSIM}")
+        raise UnsupportedError(
+            where, problem, f"give {argument('ignore_communication', True)} to run it as 0, or {_REAL_BATSIM}"
+        )
 
 
 def _without_communication(raw: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from batwatt.errors import argument
 from batwatt.report.cases import ABOVE, ENOUGH, FINISHED, REJECTED, WAIT, WITHIN, ComparedCases
 from batwatt.report.chart import shortened
 from batwatt.report.means import sure
@@ -254,7 +255,7 @@ def _differences(data: ComparedCases) -> str:
             return ""
         return (
             f"Cases that draw at random ran once ({cases(random)}): differences of a few % may be chance. "
-            "--seeds 5, or --samples 5, gives standard errors."
+            f"{argument('seeds', 5)}, or {argument('samples', 5)}, gives standard errors."
         )
     if unit == "seed" and not random:
         return f"No case draws at random: all {count} seeds give the same numbers."

@@ -14,7 +14,7 @@ from typing import Any
 from batwatt.batsim.batsim5 import Dialect
 from batwatt.batsim.bs import Link
 from batwatt.batsim.wire import batsim_command, batsim_version, drive
-from batwatt.errors import DeadlockError, InputError, PeerError
+from batwatt.errors import DeadlockError, InputError, PeerError, argument
 from batwatt.files import write_text
 from batwatt.inputs.batsim_files import converted_file, read_events
 from batwatt.inputs.convert import workload_json
@@ -80,11 +80,13 @@ class Apart:
         binary = shutil.which(self.spec.batsim)
         if binary is None:
             problem = f"{self.spec.batsim!r} is not an executable on PATH"
-            raise InputError("--batsim", problem, "install Batsim 4.x or 5 or give its path")
+            raise InputError(argument("batsim"), problem, "install Batsim 4.x or 5 or give its path")
         version, major = batsim_version(binary)
         if "batwatt" in version:
             problem = f"{binary!r} is batwatt, which plays Batsim ({version})"
-            raise InputError("--batsim", problem, "give the path of a real one, or use --engine wire")
+            raise InputError(
+                argument("batsim"), problem, f"give the path of a real one, or {argument('engine', 'wire')}"
+            )
         if major >= 5:
             deadlock = self._batsim5(binary)
             return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}, deadlock

@@ -6,15 +6,14 @@ import inspect
 import json
 import math
 import operator
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from batwatt.checks import finite, shown
-from batwatt.errors import BatwattError, InputError
+from batwatt.errors import InputError, argument
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.signal import Window
 
@@ -24,13 +23,10 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 MOST_WORKERS = 4096
 """Most processes; a larger number is a mistake."""
-_OPTION = re.compile(r"--([a-z][a-z-]*)( (?=[A-Z]{3,}|'|embedded))?")
-_ARGUMENTS = {"export": "prefix", "length_unit": "unit", "no_energy": "energy", "master_host": "master"}
-"""Option of the command line -> the argument, where they differ in more than the dashes."""
 
 
 def checked(**checks: Check) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Check each argument before a function runs, and name arguments in errors in place of options.
+    """Check each argument before a function runs.
 
     A default is not checked. Arguments that do not fit the signature are an InputError as well.
     """
@@ -47,27 +43,12 @@ def checked(**checks: Check) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
                 hint = f"the arguments are {', '.join(names)}"
                 raise InputError(function.__qualname__, str(error), hint) from None
             for name in checks.keys() & bound.arguments.keys():
-                bound.arguments[name] = checks[name](name, bound.arguments[name])
-            try:
-                return function(*bound.args, **bound.kwargs)
-            except BatwattError as error:
-                error.args = (_in_arguments(str(error), signature.parameters), *error.args[1:])
-                raise
+                bound.arguments[name] = checks[name](argument(name), bound.arguments[name])
+            return function(*bound.args, **bound.kwargs)
 
         return call
 
     return door
-
-
-def _in_arguments(text: str, parameters: Collection[str]) -> str:
-    """Return a message with arguments in place of options of the command line, where there are such."""
-
-    def argument(option: re.Match[str]) -> str:
-        name = option[1].replace("-", "_")
-        name = _ARGUMENTS.get(name, name)
-        return f"{name}{'=' if option[2] else ''}" if name in parameters else option[0]
-
-    return _OPTION.sub(argument, text)
 
 
 # one value ------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 from batwatt.batsim.adapters import serve
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.errors import DeadlockError, tell_before_work
+from batwatt.errors import DeadlockError, argument, tell_before_work
 from batwatt.files import whole_set
 from batwatt.inputs.batsim_files import read_events, read_workload
 from batwatt.inputs.platform_files import HostChoice, read_platform
@@ -78,7 +78,7 @@ def play_batsim(
     folder, name = os.path.split(prefix)
     old = [f"{name}_{stem}{suffix}" for stem, suffix in OUTPUTS]
     deadlock: DeadlockError | None = None
-    with whole_set(Path(folder), last=[f"{name}_jobs.csv"], old=old, place=f"--export {prefix}") as part:
+    with whole_set(Path(folder), last=[f"{name}_jobs.csv"], old=old, place=argument("prefix", prefix)) as part:
         tell_before_work()
         ready()
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from batwatt._version import __version__
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.files import is_file, refuse_folder, whole_set, write_json
 from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, Platform
@@ -47,9 +47,9 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
     one did not write are removed. Raises InputError if the place cannot be written.
     """
-    option = f"--export {prefix}"
+    option = argument("prefix", prefix)
     try:
-        refuse_folder(prefix, "--export")
+        refuse_folder(prefix, argument("prefix"))
         # a set without jobs is none, for any reader
         last = [
             file_of(prefix, "jobs").name,

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from batwatt.batsim.adapters import HeldArrivals
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.errors import InputError, remark
+from batwatt.errors import InputError, argument, remark
 from batwatt.inputs.batsim_files import read_events
 from batwatt.inputs.clock import clock_of, tell
 from batwatt.inputs.convert import has_delay, workload_with_flops
@@ -114,9 +114,11 @@ class PreparedRun:
             read = cached_trace if shared else windowed
             loads = [read(first, spec.window, len(platform), spec.length_unit, spec.log)]
         elif SECONDS[spec.length_unit] != 1.0:
-            raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
+            raise InputError(argument("unit"), "is for traces of jobs: Batsim's JSON is in s", "leave it out")
         elif spec.log.of_log:
-            raise InputError("--fields, --width", "are for job logs, not for Batsim's JSON", "leave them out")
+            raise InputError(
+                f"{argument('fields')}, {argument('width')}", "are for job logs, not Batsim's JSON", "leave them out"
+            )
         else:
             begin_s = spec.log.date(loads[0].source)
         last_s = max(load.last_submission_s for load in loads)
@@ -163,7 +165,8 @@ class PreparedRun:
         for name, signal in (("signal", run.carbon), ("price", run.price)):
             if signal is not None and name in follows:
                 if name in spec.options:
-                    raise InputError(f"option {name!r}", "is given next to --carbon or --price", "give one of them")
+                    problem = f"is given next to {argument('carbon')} or {argument('price')}"
+                    raise InputError(f"option {name!r}", problem, "give one of them")
                 options[name] = signal
         if "long_s" in follows:
             options.setdefault("long_s", spec.long_s)
@@ -218,7 +221,9 @@ class PreparedRun:
             return {}
         signal = self.carbon or self.price
         if signal is None:
-            raise InputError("option 'shift'", "needs a carbon or price signal", "give --carbon or --price")
+            raise InputError(
+                "option 'shift'", "needs a carbon or price signal", f"give {argument('carbon')} or {argument('price')}"
+            )
         from batwatt.shift import held_until
 
         return held_until(shift, self.measured, signal, self.platform.fastest_flops, run_times)
@@ -272,9 +277,9 @@ class PreparedRun:
         if delays:
             text = (
                 "%s: %d of %d jobs are delays and do not slow with their hosts: they take as long at any p-state and "
-                "draw what idle hosts do; --delays-to-flops makes work of them (docs/explanation/powercap.md)"
+                "draw what idle hosts do; %s makes work of them (docs/explanation/powercap.md)"
             )
-            remark(_log, text, self.measured.source, delays, total)
+            remark(_log, text, self.measured.source, delays, total, argument("delays_to_flops", True))
 
     def _with_requests(self) -> Self:
         """Return the run in which each job of a trace has a request, its exact run time where the trace has none.
@@ -333,12 +338,12 @@ def with_own_inputs(spec: RunSpec, kind: Kind) -> RunSpec:
     follows, options = _options_of(kind), _own_options(spec, kind)
     if spec.capacity is not None and not {"capacity", "envelope"} & follows.keys():
         problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
-        raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
+        raise InputError(argument("capacity"), problem, "leave it out, or choose one that does, such as riskaware")
     envelope, capacity, long_s = (options.get(name) for name in ("envelope", "capacity", "long_s"))
     if "capacity" in follows and isinstance(capacity, str | Path) and capacity:
         own = parse_series("machines", capacity)
         if spec.capacity is not None and own != spec.capacity:
-            problem = f"{str(capacity)!r} is another one than --capacity {str(spec.capacity)!r}"
+            problem = f"{str(capacity)!r} is another one than {argument('capacity', repr(str(spec.capacity)))}"
             raise InputError("option 'capacity'", problem, "give one of them")
         spec = replace(spec, capacity=own)
     if isinstance(envelope, str | Path | Timeline | SeriesSpec) and envelope not in ("", EVENTS):
@@ -449,12 +454,12 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
         config = replace(config, energy=platform.has_power)
     elif not config.energy and isinstance(scheduler, Scheduler) and scheduler.needs_energy:
         problem = f"the scheduler {spec.scheduler_name!r} changes speeds, which Batsim does with energy accounting only"
-        raise InputError("--no-energy", problem, "leave it out")
+        raise InputError(argument("energy", False), problem, "leave it out")
     if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
         config = replace(config, dynamic_jobs=True, profile_reuse=True)
     if _as_events(spec, type(scheduler)):
         if spec.events is None:
             problem = "the envelope is to come as events but there is no events file"
-            raise InputError("--events", problem, "make one: batwatt events")
+            raise InputError(argument("events"), problem, "make one: batwatt events")
         config = replace(config, forward_unknown_events=True)
     return config

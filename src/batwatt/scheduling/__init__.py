@@ -5,7 +5,7 @@ from typing import Any
 
 _NAMES = {
     "backfilling": ("Backfilling", "EasyBackfilling", "NoBackfilling"),
-    "base": ("EnvelopeOptions", "PartChoice", "PowerOptions", "Scheduler", "SchedulerOptions"),
+    "base": ("EnvelopeOptions", "OptionValues", "PartChoice", "PowerOptions", "Scheduler", "SchedulerOptions"),
     "capacity": ("CapacityScheduler", "MachineOptions"),
     "job": ("BatsimJob", "Job"),
     "orders": ("NodeSelection", "Order"),

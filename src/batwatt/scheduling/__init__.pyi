@@ -2,6 +2,7 @@ from batwatt.scheduling.backfilling import Backfilling as Backfilling
 from batwatt.scheduling.backfilling import EasyBackfilling as EasyBackfilling
 from batwatt.scheduling.backfilling import NoBackfilling as NoBackfilling
 from batwatt.scheduling.base import EnvelopeOptions as EnvelopeOptions
+from batwatt.scheduling.base import OptionValues as OptionValues
 from batwatt.scheduling.base import PartChoice as PartChoice
 from batwatt.scheduling.base import PowerOptions as PowerOptions
 from batwatt.scheduling.base import Scheduler as Scheduler

@@ -66,8 +66,8 @@ class SchedulerOptions(BaseModel):
     )
     shift: PartChoice | None = Field(
         None,
-        description="policy of `batwatt policies` by which a job is held after its submission, for --carbon or "
-        '--price: a name, or {"name": "waiting", "wait_h": [6, 24]}',
+        description="policy of `batwatt policies` by which a job is held after its submission, for a carbon or price "
+        'signal: a name, or {"name": "waiting", "wait_h": [6, 24]}',
     )
 
 
@@ -114,18 +114,23 @@ SIGNALS: Mapping[str, Quantity] = {"signal": "carbon", "price": "price"}
 """Option -> quantity of the signal in its file."""
 
 
-def read_options(
-    model: type[SchedulerOptions], options: Mapping[str, Any] | None, clock: Clock | None = None
-) -> dict[str, Any]:
+OptionValues = Mapping[str, Any] | SchedulerOptions | None
+"""Options of a scheduler by name, where files may be names, or as `read_options` returns them."""
+
+
+def read_options(model: type[SchedulerOptions], options: OptionValues, clock: Clock | None = None) -> SchedulerOptions:
     """Return the options of a scheduler, with the content of files in place of their names. Raises InputError.
 
-    Signals begin on the clock of the run, else both with the first row of carbon.
+    Signals begin on the clock of the run, else both with the first row of carbon. Options that are read stay as they
+    are.
     """
+    if isinstance(options, SchedulerOptions):
+        return options
     read = dict(options or {})
     paths = {name: read.pop(name) for name, (kind, _) in READERS.items() if _is_path(model, name, kind, read)}
     signals = {name: read.pop(name) for name in SIGNALS if _is_path(model, name, Timeline, read)}
     if not (paths or signals):
-        return read
+        return parse_options(model, read)
     # errors of the other options come before a file is read
     parse_options(model, read)
     read |= {name: READERS[name][1](path) for name, path in paths.items()}
@@ -133,7 +138,7 @@ def read_options(
         carbon = read.get("signal")
         date_s = carbon.date_s if isinstance(carbon, Timeline) else None
         read[name] = parse_series(SIGNALS[name], path).timeline(clock or (None if date_s is None else Clock(date_s)))
-    return read
+    return parse_options(model, read)
 
 
 def _is_path(model: type[SchedulerOptions], name: str, kind: type[Any], options: Mapping[str, Any]) -> bool:
@@ -217,10 +222,10 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     needs_speeds: ClassVar[bool] = False
     """True if the scheduler changes speeds of jobs: then delays become flops, and cores have several speeds."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(dict(options or {}))
+    def __init__(self, options: OptionValues = None) -> None:
+        self.settings: Settings = read_options(self.Options, options)  # type: ignore[assignment]
+        super().__init__({name: getattr(self.settings, name) for name in self.settings.model_fields_set})
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
-        self.settings: Settings = parse_options(self.Options, read_options(self.Options, options))  # type: ignore[assignment]
         self.platform = self.settings.platform
         choice = self.settings.run_times
         self.run_times: RunTimes | None = None if choice is None else make("run_times", choice)

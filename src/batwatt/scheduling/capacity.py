@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Iterable
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -18,7 +18,7 @@ from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import MachinePower, Platform
 from batwatt.model.timeline import MACHINES, Timeline, checked_capacity, least_of
-from batwatt.scheduling.base import LIMIT, Scheduler, SchedulerOptions
+from batwatt.scheduling.base import LIMIT, OptionValues, Scheduler, SchedulerOptions
 from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths
 
@@ -54,7 +54,7 @@ class CapacityScheduler(Scheduler[Settings]):
     fleet: Fleet
     """The machines; made by subclasses when the simulation begins."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         if self.settings.capacity is None:
             raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")

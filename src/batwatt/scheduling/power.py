@@ -17,7 +17,7 @@ from batwatt.errors import InputError
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import LENGTH
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
-from batwatt.scheduling.base import PowerOptions, Scheduler
+from batwatt.scheduling.base import OptionValues, PowerOptions, Scheduler
 from batwatt.scheduling.cluster import Cluster, outage
 from batwatt.scheduling.fleet import next_step_s
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s
@@ -117,7 +117,7 @@ class PowerScheduler(Scheduler[Settings]):
     rule: str | None
     """Rule for jobs behind one that does not fit (`Backfilling.blocked`); set by subclasses."""
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
         selection: NodeSelection = make("node_selection", self.settings.node_selection)
         # the lowest ids need no weights

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from batwatt._version import __version__
-from batwatt.errors import InputError, errors_of
+from batwatt.errors import InputError, argument, errors_of
 from batwatt.files import read_text
 from batwatt.inputs.batsim_files import read_events
 from batwatt.inputs.formats import read_reference
@@ -63,7 +63,9 @@ class CampaignFolder:
             if not only:
                 others = next((name for name in self.campaign.studies if name not in self.missing), None)
                 where, problem, hint = error.parts
-                raise InputError(where, problem, f"{hint}; --only {others} does without") if others else error
+                raise (
+                    InputError(where, problem, f"{hint}; {argument('only', others)} does without") if others else error
+                )
             if study in only:
                 raise error
 

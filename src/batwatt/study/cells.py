@@ -311,7 +311,7 @@ def _scheduler(
     try:
         kind = scheduler_class(name)
     except UnknownNameError as error:
-        raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
+        raise InputError(place, str(error).removeprefix("scheduler: ")) from None
     return _names(kind), [] if issubclass(kind, Scheduler) else sources.scheduler(inspect.getfile(kind), place)
 
 

@@ -15,7 +15,7 @@ from batwatt.batsim.adapters import simulate
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.checks import checked_number, checked_whole
 from batwatt.engine.core import Engine
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.files import write_json
 from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.convert import workload_with_flops
@@ -122,13 +122,13 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Timeline]:
     budget = _budget(spec.options)
     envelope = spec.envelope
     if envelope is None:
-        raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
+        raise InputError(argument("envelope"), "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.events is not None:
-        raise InputError("--events", "the optimum takes no events", "leave them out")
+        raise InputError(argument("events"), "the optimum takes no events", "leave them out")
     rows = envelope.timeline() if isinstance(envelope, SeriesSpec) and envelope.path else envelope
     if isinstance(rows, SeriesSpec) or rows.repeats:
         raise InputError(
-            "--envelope",
+            argument("envelope"),
             "the optimum takes a file, or a series that does not repeat",
             "write one with `batwatt generate envelope`",
         )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
-from batwatt.errors import InputError, extra
+from batwatt.errors import InputError, argument, extra
 from batwatt.study.execute import CellOutcome, CellTask, execute, execute_quietly
 from batwatt.study.processes import run_safely
 from batwatt.study.store import CampaignStopped
@@ -82,7 +82,9 @@ def check_dask(address: str) -> None:
             raise ValueError(f"{scheme} needs certificates: see `distributed.comm.tls` in Dask's configuration")
     except Exception as error:  # each scheme has errors of its own
         hint = "give it as in tcp://HOST:PORT; the log of `dask scheduler` shows it"
-        raise InputError("--dask", f"{address!r} is not an address of a Dask scheduler ({error})", hint) from None
+        raise InputError(
+            argument("dask"), f"{address!r} is not an address of a Dask scheduler ({error})", hint
+        ) from None
 
 
 @contextmanager
@@ -96,6 +98,8 @@ def dask_client(address: str) -> Iterator[Any]:
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         problem = f"no Dask scheduler answers at {address!r} ({type(error).__name__})"
-        raise InputError("--dask", problem, "start one with `dask scheduler`; its log shows the address") from None
+        raise InputError(
+            argument("dask"), problem, "start one with `dask scheduler`; its log shows the address"
+        ) from None
     with client:
         yield client

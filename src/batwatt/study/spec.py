@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.errors import InputError
+from batwatt.errors import InputError, argument
 from batwatt.inputs.google_like import GoogleLike
 from batwatt.inputs.jobs import TimeUnit
 from batwatt.run.spec import EngineName
@@ -56,7 +56,7 @@ def folder_name(name: str | None, declared: str) -> str:
     try:
         return declared if name is None else checked_name(name)
     except ValueError as error:
-        raise InputError("--name", str(error)) from None
+        raise InputError(argument("name"), str(error)) from None
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

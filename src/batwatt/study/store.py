@@ -17,7 +17,7 @@ from typing import IO, Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from batwatt.checks import load_json
-from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
+from batwatt.errors import BatwattError, InputError, UnknownNameError, argument, printable
 from batwatt.files import FULL, PART, is_folder, make_folder, open_own, read_text, sync, whole_set
 from batwatt.results.figures import METRICS
 from batwatt.study.execute import BOUNDS
@@ -64,7 +64,7 @@ def check_studies(only: Iterable[str], names: Collection[str]) -> None:
     """Raise UnknownNameError for a study of `only` that is not among `names`."""
     for study in only:
         if study not in names:
-            raise UnknownNameError("--only", "study", study, names, "Name one of its studies.")
+            raise UnknownNameError(argument("only"), "study", study, names, "Name one of its studies.")
 
 
 class Store:
@@ -116,7 +116,7 @@ class Store:
     def _unwritable(self, what: Path, error: OSError) -> CampaignStopped:
         problem = f"{what}: cannot be written ({error.strerror or error})"
         if not is_folder(self.folder):
-            return CampaignStopped(f"{problem}; give another place with --results")
+            return CampaignStopped(f"{problem}; give another place with {argument('results')}")
         first = "make room" if error.errno in FULL else "correct that"
         hint = f"{first}, then: {self.resume}"
         return CampaignStopped(f"{problem}; nothing finished is lost; {hint}")
