@@ -70,6 +70,7 @@ from batwatt.inputs.jobs import (
     once,
     runnable,
 )
+from batwatt.inputs.table import add_rows
 from batwatt.model.timeline import LARGEST
 from batwatt.model.work import Reference
 from batwatt.model.workload import ESTIMATE, LENGTH, MEMORY, POWER_MAX_W, POWER_STD_W, START_S
@@ -143,15 +144,23 @@ def read_swf(path: Path | str, *, others: bool = False) -> Jobs:
     submit_s, wait_s = fields["submit_time"], fields["wait_time"]
     labels = {"user": fields["user_id"], "group": fields["group_id"], "queue": queue}
     cells: dict[str, Any] = {**fields} if others else {}
-    cells |= {"id": [number_text(number) for number in fields["job_number"].tolist()]}
+    cells |= {"id": _number_texts(fields["job_number"])}
     cells |= {SUBMISSION: submit_s, LENGTH: fields["run_time"], HOSTS: cpus}
     cells |= {MEMORY: np.where((memory_kb > 0) & (cpus > 0), memory_kb * cpus / _KB_PER_GB, np.nan)}
     cells |= {ESTIMATE: np.where(fields["requested_time"] > 0, fields["requested_time"], np.nan)}
     for name, column in labels.items():
-        cells[name] = once("" if number == -1 else number_text(number) for number in column.tolist())
+        cells[name] = np.where(column == -1, "", _number_texts(column))
     cells[START_S] = np.where(wait_s >= 0, submit_s + wait_s, np.nan)
     cells = {name: column for name, column in cells.items() if name in REQUIRED or has_values(column)}
     return checked(cells, path, origin_s=swf_origin_s(path), lines=lines[accepted])
+
+
+def _number_texts(numbers: Numbers) -> Texts:
+    """Return the texts of numbers; equal ones are one object."""
+    # -0 is not 0
+    bits, place = np.unique(np.ascontiguousarray(numbers).view(np.int64), return_inverse=True)
+    texts: Texts = np.array(list(map(number_text, bits.view(np.float64).tolist())), dtype=object)[place]
+    return texts
 
 
 def _swf_fields(path: Path | str) -> tuple[Numbers, npt.NDArray[np.int64]]:
@@ -269,17 +278,29 @@ def read_riskaware(path: Path | str) -> Jobs:
     A line is `id release length cores [anything]`, with release and length in s. Empty lines are skipped. Raises
     InputError with the line number.
     """
+    columns: list[list[str]] = [[] for _ in _FIELDS]
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    short: tuple[int, int] | None = None
     with open_text(path) as stream:
-        lines = {number: words for number, line in enumerate(stream, start=1) if (words := line.split())}
+        for number, line in enumerate(stream, start=1):
+            if not (words := line.split(None, len(_FIELDS))):
+                continue
+            lines.append(number)
+            if len(words) < len(_FIELDS):
+                short = short or (number, len(words))
+                continue
+            rows.append(words[: len(_FIELDS)])
+            if len(rows) == ROWS:
+                add_rows(columns, rows)
     if not lines:
         raise InputError(path, "holds no job", _HINT)
-    for line, words in lines.items():
-        if len(words) < len(_FIELDS):
-            problem = f"has {len(words)} fields, a job has at least {len(_FIELDS)}"
-            raise InputError(f"{path} line {line}", problem, _HINT)
-    columns = zip(*(words[: len(_FIELDS)] for words in lines.values()), strict=True)
-    cells = dict(zip(("id", SUBMISSION, LENGTH, HOSTS), columns, strict=True))
-    return checked(cells, path, lines=np.array(list(lines)))
+    if short:
+        number, count = short
+        problem = f"has {count} fields, a job has at least {len(_FIELDS)}"
+        raise InputError(f"{path} line {number}", problem, _HINT)
+    add_rows(columns, rows)
+    return checked(dict(zip(("id", SUBMISSION, LENGTH, HOSTS), columns, strict=True)), path, lines=np.array(lines))
 
 
 def to_riskaware(jobs: Iterable[tuple[str, float, float, int]]) -> str:

@@ -244,7 +244,7 @@ def checked(
     submissions = cells[names[SUBMISSION]]
     if dated := _are_dates(submissions):
         origin_s = 0.0
-    ids = cells[names["id"]] if "id" in names else list(map(str, range(1, len(submissions) + 1)))
+    ids = cells[names["id"]] if "id" in names else _counted(len(submissions))
     # a table without columns but ids has the places
     raw = Jobs({"id": np.asarray(ids, dtype=object)}, source, origin_s, lines, unit)
     columns: dict[str, npt.NDArray[Any]] = {} if "id" in names else {**raw.columns}
@@ -265,15 +265,23 @@ def checked(
     return replace(raw, columns=columns)
 
 
+def _counted(count: int) -> list[str]:
+    """Return the ids of jobs without ids."""
+    return list(map(str, range(1, count + 1)))
+
+
 def rounded(values: Numbers) -> Numbers:
     """Return the values rounded to 6 decimals as `round` does, fast."""
     with np.errstate(invalid="ignore", over="ignore"):
+        whole = values == np.floor(values)
+        if (whole | np.isnan(values)).all():
+            return values
         scaled = values * 1e6
         size = np.abs(scaled)
         # products near a tie may round to the other side, and large ones lack the digits
         odd = (np.abs(scaled - np.floor(scaled) - 0.5) <= size * 2.0**-51) | (size >= 2.0**51)
-        result: Numbers = np.where(values == np.floor(values), values, np.rint(scaled) / 1e6)
-    rows = np.flatnonzero(odd & (values != np.floor(values)))
+        result: Numbers = np.where(whole, values, np.rint(scaled) / 1e6)
+    rows = np.flatnonzero(odd & ~whole)
     result[rows] = [round(value, 6) for value in values[rows].tolist()]
     return result
 
@@ -379,10 +387,16 @@ def _texts(cells: Cells, own: str, raw: Jobs) -> Texts:
     """Return the texts of a column; equal cells become one object. Raises InputError."""
     cells = cells.tolist() if isinstance(cells, np.ndarray) else cells
     if set(map(type, cells)) <= {str}:
-        texts = {cell: str(cell).strip() for cell in (cells if own == "id" else set(cells))}
-        joined = "".join(texts.values())
-        if joined.isprintable() and all(texts.values()) if own == "id" else "\n" not in joined and "\r" not in joined:
-            return np.array(list(map(texts.__getitem__, cells)), dtype=object)
+        if own == "id":
+            # most ids differ
+            ids = list(map(str.strip, cells))
+            if "".join(ids).isprintable() and all(ids):
+                return np.array(ids, dtype=object)
+        else:
+            texts = {cell: str(cell).strip() for cell in set(cells)}
+            joined = "".join(texts.values())
+            if "\n" not in joined and "\r" not in joined:
+                return np.array(list(map(texts.__getitem__, cells)), dtype=object)
     return once(_text(cell, own, raw, row) for row, cell in enumerate(cells))
 
 
@@ -459,9 +473,12 @@ def each(texts: Sequence[str], read: Callable[[str], float]) -> Numbers:
 def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Numbers:
     """Return `parse_date` of each text; fast for dates in UTC as sacct writes them."""
     if zone is UTC:
-        plain = ["NaT" if text in _NO_DATES else text for text in texts]
         # other texts, also with an offset, have other lengths; numpy would accept `now`
-        if {len(text) for text in plain if text != "NaT"} <= {_PLAIN_DATE}:
+        plain, lengths = texts, set(map(len, texts))
+        if lengths != {_PLAIN_DATE}:
+            plain = ["NaT" if text in _NO_DATES else text for text in texts]
+            lengths = {len(text) for text in plain if text != "NaT"}
+        if lengths <= {_PLAIN_DATE}:
             try:
                 dates = np.array(plain, dtype="datetime64[s]")
                 return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
@@ -508,13 +525,10 @@ def read_jobs_csv(path: Path | str, unit: TimeUnit = "s", zone: tzinfo = UTC, *,
     parts: list[Jobs] = []
     rows: list[list[str]] = []
     lines: list[int] = []
-    count = 0
 
     def check() -> None:
         columns = list(zip(*rows, strict=True)) or [()] * len(header)
         cells: dict[str, Cells] = {own: columns[header.index(own)] for own in order}
-        if "id" not in names:
-            cells = {"id": list(map(str, range(count - len(rows) + 1, count + 1)))} | cells
         parts.append(checked(cells, path, unit_s=unit_s, zone=zone, lines=np.array(lines, dtype=np.int64)))
         rows.clear()
         lines.clear()
@@ -524,22 +538,32 @@ def read_jobs_csv(path: Path | str, unit: TimeUnit = "s", zone: tzinfo = UTC, *,
         separator = "|" if "|" in first else ","
         hint = "write arrival_time,length,cpus lines"
         header = [name.strip() for name in next(csv_rows(csv.reader([first], delimiter=separator), path, hint), [])]
-        names = names_of(header, f"{path} line 1")
+        names, width = names_of(header, f"{path} line 1"), len(header)
         order = [own for name, own in names.items() if name not in COLUMNS and (others or name == "walltime_s")]
         order += [names[name] for name in COLUMNS if name in names]
         reader = csv.reader(stream, delimiter=separator)
-        for row in csv_rows(reader, path, hint):
-            if len(row) != len(header):
-                problem = f"has {len(row)} fields, the header {len(header)}"
-                raise InputError(f"{path} line {reader.line_num + 1}", problem, "correct the line")
-            count += 1
-            rows.append(row)
-            lines.append(reader.line_num + 1)
-            if len(rows) == ROWS:
-                check()
+        try:
+            for row in reader:
+                # most rows are not empty by their first cell
+                if len(row) != width or not row[0].strip():
+                    if not any(map(str.strip, row)):
+                        continue
+                    if len(row) != width:
+                        problem = f"has {len(row)} fields, the header {width}"
+                        raise InputError(f"{path} line {reader.line_num + 1}", problem, "correct the line")
+                rows.append(row)
+                lines.append(reader.line_num + 1)
+                if len(rows) == ROWS:
+                    check()
+        except csv.Error as error:
+            raise InputError(path, f"is not CSV ({error})", hint) from None
     if rows or not parts:
         check()
-    return Jobs.joined(parts)
+    jobs = Jobs.joined(parts)
+    if "id" in names:
+        return jobs
+    # each part has counted its own jobs
+    return replace(jobs, columns={**jobs.columns, "id": np.array(_counted(len(jobs)), dtype=object)})
 
 
 def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator[list[str]]:

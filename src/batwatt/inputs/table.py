@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ _DATE = re.compile(r"\d{4}[-/]\d\d?[-/]\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\
 STATED_ZONE = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
 MAX_COLUMNS = 1000
 """Greatest number of columns: a table with more has its times in columns, or is not a table."""
+ROWS = 20_000
+"""Number of rows that are lists at a time: as columns, cells take a fraction of the memory."""
 _HEADER = f"the first line must name the columns, as in '{TIME},power_w'"
 _MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
 _TEXT = f"begin with the number of machines at 0 s, then 'time count' lines; or write CSV with '{TIME},{MACHINES}'"
@@ -117,7 +119,11 @@ class Table:
 
 def numbers_in(cells: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return the numbers of cells, NaN for a text that is none; `1_000` is none."""
-    return np.array([number_in(cell) for cell in cells], dtype=np.float64)
+    read: Callable[[str], float] = number_in if "_" in "".join(cells) else float
+    try:
+        return np.fromiter(map(read, cells), np.float64, len(cells))
+    except ValueError:
+        return np.fromiter(map(number_in, cells), np.float64, len(cells))
 
 
 def number_in(cell: str) -> float:
@@ -218,12 +224,11 @@ def _csv_table(text: str, path: Path) -> Table:
         return _machines_table(text, path)
     separator = next((sign for sign in ";\t" if sign in header and sign in below), None)
     separator = separator or next((sign for sign in ",;\t" if sign in header), " ")
-    names, rows, numbers, lengths = _csv_rows(text, separator, path)
+    names, columns, numbers, lengths = _csv_columns(text, separator, path)
     if names and (looks_like_date(names[0]) or re.fullmatch(r"\s*[\d.,]+\s*", names[0])):
         raise InputError(path, f"has no line of header, but {header[:40]!r}", _HEADER)
-    if not rows:
+    if not numbers:
         raise InputError(path, "has no rows below a header", _HEADER)
-    columns = [[cell.strip() for cell in column] for column in zip(*rows, strict=True)]
     names = [name.strip() or f"column {number}" for number, name in enumerate(names, start=1)]
     table = Table(path, names, columns, numbers, lengths=lengths)
     first, second = columns[0][0], "".join(columns[0][1:2])
@@ -231,13 +236,13 @@ def _csv_table(text: str, path: Path) -> Table:
         cells = ", ".join(column[0][:20] for column in columns[:6])
         raise InputError(table.place(0), f"is a second line of header: {cells}", "name each column in one line")
     for index, column in enumerate(columns):
-        if any("," in cell for cell in column):
+        if "," in "".join(column):
             columns[index] = _with_points(column, separator)
     return table
 
 
-def _csv_rows(text: str, separator: str, path: Path) -> tuple[list[str], list[list[str]], list[int], dict[int, int]]:
-    """Return the header and the rows of cells of a CSV text without empty ones, their lines and lengths as in `Table`.
+def _csv_columns(text: str, separator: str, path: Path) -> tuple[list[str], list[list[str]], list[int], dict[int, int]]:
+    """Return the header and the columns of a CSV text without empty rows, lines and lengths of rows as in `Table`.
 
     Raises InputError for a row with more cells than the header.
     """
@@ -245,32 +250,42 @@ def _csv_rows(text: str, separator: str, path: Path) -> tuple[list[str], list[li
     if separator == " ":
         stream = (line.replace("\t", " ").strip() for line in stream)
     reader = csv.reader(stream, delimiter=separator, skipinitialspace=True, strict=True)
-    header: list[str] = []
     rows: list[list[str]] = []
     numbers: list[int] = []
     lengths: dict[int, int] = {}
     try:
+        header = next((row for row in reader if any(map(str.strip, row))), [])
+        count = len(header)
+        if count > MAX_COLUMNS:
+            problem = f"has {count} columns, more than {MAX_COLUMNS}"
+            raise InputError(path, problem, "write the values below each other")
+        columns: list[list[str]] = [[] for _ in header]
         for row in reader:
-            if not any(map(str.strip, row)):
-                continue
-            if not header:
-                header = row
-                if len(header) > MAX_COLUMNS:
-                    problem = f"has {len(header)} columns, more than {MAX_COLUMNS}"
-                    raise InputError(path, problem, "write the values below each other")
-                continue
-            if len(row) != len(header):
-                if any(map(str.strip, row[len(header) :])):
-                    problem = f"has {len(row)} fields where the header names {len(header)}"
+            # most rows are not empty by their first cell
+            if len(row) != count or not row[0].strip():
+                if not any(map(str.strip, row)):
+                    continue
+                if any(map(str.strip, row[count:])):
+                    problem = f"has {len(row)} fields where the header names {count}"
                     raise InputError(f"{path}: line {reader.line_num}", problem, _MORE_FIELDS)
-                if len(row) < len(header):
-                    lengths[len(rows)] = len(row)
-                row = (row + [""] * len(header))[: len(header)]
+                if len(row) < count:
+                    lengths[len(numbers)] = len(row)
+                row = (row + [""] * count)[:count]
             rows.append(row)
             numbers.append(reader.line_num)
+            if len(rows) == ROWS:
+                add_rows(columns, rows)
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}", f"is not CSV ({error})", _HEADER) from None
-    return header, rows, numbers, lengths
+    add_rows(columns, rows)
+    return header, columns, numbers, lengths
+
+
+def add_rows(columns: list[list[str]], rows: list[list[str]]) -> None:
+    """Move rows to the ends of columns, without blanks around their cells."""
+    for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
+        column.extend(map(str.strip, cells))
+    rows.clear()
 
 
 def _with_points(cells: list[str], separator: str) -> list[str]:
