@@ -295,17 +295,12 @@ def _carbon() -> Named:
 
 
 def _engines() -> Named:
-    """Yield runs over a socket, in the protocols of Batsim 4 and 5, and with a program that replaces Batsim 5."""
+    """Yield runs over a socket, in the protocol of Batsim 4."""
     yield _run("wire powercap", f"{POWER} --engine wire")
     yield _run("wire varcap", f"{TNG} -s varcap --engine wire")
-    batsim = "--engine batsim --batsim made/batsim --timeout 60"
-    yield _run("batsim 5 powercap", f"{FALLS} {batsim}", response="idsb")
-    yield _run("batsim 5 varcap", f"{RICH} --capacity made/machines.csv -s varcap {batsim}")
     plain = '-o \'{"response": "none"}\''
     serve = f"serve -p platforms/small.xml --socket {SOCKET}"
-    small = f"-p platforms/small.xml -e out/x -s {SOCKET}"
-    batsim = f"batsim {small.removesuffix(PATIENCE)} -E -w workloads/small.json"
-    engine = f"engine {small} --trace-pstate-changes"
+    batsim = f"batsim -p platforms/small.xml -e out/x -s {SOCKET.removesuffix(PATIENCE)} -E -w workloads/small.json"
     yield "serve batsim 4", f"{batsim} & {serve} --envelope power_profiles/small.csv"
     yield "serve events", f"{batsim} --events made/events.txt & {serve} {plain} --protocol 4"
     taken = "--sg-log a --redis-hostname a --redis-port 1 --redis-prefix a --workflow-jobs-limit 1"
@@ -318,12 +313,6 @@ def _engines() -> Named:
     limit = '-o \'{"envelope": "events"}\''
     forwarded = "--events made/envelope.txt --forward-unknown-events"
     yield "serve envelope", f"{batsim} {forwarded} & {serve} {limit}"
-    yield "serve batsim 5", f"{engine} -w made/small5.json & {serve} --envelope power_profiles/small.csv"
-    options = '--init \'{"order": "slowdown", "envelope": "events"}\' --events made/falls5.txt'
-    yield "serve batsim 5 init", f"{engine} -w made/small5.json {options} & {serve} --protocol 5"
-    profiles = "--protocol 5 --forward-profiles-at-begin --enable-dynamic-jobs"
-    roles = "--add-role slow-2 compute_node --master-host master_host"
-    yield "serve batsim 5 profiles", f"{engine} -w made/small5.json {roles} & {serve} {plain} {profiles}"
     capacity = "--capacity constant:mean=0.5 -s varcap"
     again = "--enable-dynamic-jobs --enable-profile-reuse"
     yield (

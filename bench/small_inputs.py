@@ -17,7 +17,6 @@ sys.path.append(str(ROOT))
 
 from papers.generators.__main__ import GENERATORS, parameters_of, write_campaigns  # noqa: E402 (papers/ is not installed)
 
-STAND_IN = ROOT / "tests" / "helpers" / "false_batsim.py"
 GENERATED = {
     "tng.csv": ("varcap", {"like": "tng", "jobs": 3000, "machines": 10}, 1),
     "power-jobs.json": ("pm100", {"jobs": 120}, 7),
@@ -36,10 +35,8 @@ SUMMER = datetime(2024, 7, 1, tzinfo=UTC)
 
 
 def write_inputs(folder: Path) -> None:
-    """Write all inputs, the program that replaces Batsim 5, and the inputs of the papers' small campaigns."""
+    """Write all inputs, and the inputs of the papers' small campaigns."""
     folder.mkdir()
-    (folder / "batsim").write_text(STAND_IN.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "batsim").chmod(0o755)
     for name, text in {**dict(_signals()), **dict(_traces()), **dict(_series())}.items():
         data = text.encode()
         (folder / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
@@ -163,7 +160,7 @@ def _traces() -> Iterator[tuple[str, str]]:
 
 
 def _series() -> Iterator[tuple[str, str]]:
-    """Yield name and content of limits over time, of events, and of inputs of Batsim 5."""
+    """Yield name and content of limits over time, and of events."""
     yield "machines.csv", "time_s,machines\n0,10\n1800,4\n5400,8\n9000,2\n12600,10\n"
     yield "falls.csv", "time_s,power_w\n0,600\n100,250\n200,60\n300,600\n"
     yield "events.txt", "".join(json.dumps(event) + "\n" for event in EVENTS)

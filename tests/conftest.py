@@ -38,12 +38,12 @@ def quiet():
     logging.disable(logging.NOTSET)
 
 
-@pytest.fixture(params=[pytest.param("real", marks=NO_BATSIM), "false 5"])
+@pytest.fixture(params=[pytest.param("real", marks=NO_BATSIM), "recorded 5"])
 def batsim(request, tmp_path_factory):
-    """An executable for `--engine batsim`: the real one on PATH, 4 or 5, and a false Batsim 5."""
+    """An executable for `--engine batsim`: the real one on PATH, 4 or 5, and a recorded Batsim 5."""
     if request.param == "real":
         return "batsim"
-    return str(false_batsim(tmp_path_factory.mktemp("false") / "batsim", "play"))
+    return str(false_batsim(tmp_path_factory.mktemp("false") / "batsim", "recorded"))
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,8 @@ SCHEDULERS = dict(our_schedulers())
 LINES = [shlex.split(part) for line in (SHARED, *commands().values()) for part in re.split(" &&? ", line)]
 WORDS = {word for line in LINES for word in line}
 TEXT = "\n".join(" ".join(line) for line in LINES)
-OUTSIDE = {"--dask", "--batsim-arg", "--time-limit", "--version", "--simgrid-version"}
+OUTSIDE = {"--dask", "--batsim", "--batsim-arg", "--forward-profiles-at-begin", "--time-limit"}
+OUTSIDE |= {"--version", "--simgrid-version"}
 """Options that need a cluster or a real Batsim, or whose output depends on time or on the version."""
 
 

@@ -37,7 +37,6 @@ SHORT = {
     "RISK": "run -w t.txt --machines 3 --cores 1 -s riskaware --capacity walk.csv -e out/x",
     "TRACE": "run -w t.csv --machines 3 --cores 1 --capacity constant:mean=1 -e out/x",
     "COMPARE": "compare -w t.csv --machines 12 --envelope constant:90 -e out/cmp",
-    "ENGINE": f"engine -p {SMALL} -e out/",
     "CARBON": "carbon run -w t.csv --carbon signal.csv -e out/x",
     "PLAN": "carbon plan job.json --carbon signal.csv",
     "NONE": '-o \'{"response": "none"}\'',
@@ -80,8 +79,6 @@ REFUSED = {
     'TRACE -s checkpoint -o \'{"checkpoint_s": 60, "recovery_s": 1e-9}\'': "recovery_s must be 0 or at least 1e-06 s",
     "serve -s riskaware --capacity walk:range=0.6": "is made for a number of machines; give --platform",
     # Batsim's own command line
-    "ENGINE -w JOBS --enable-compute-sharing": "No such option: --enable-compute-sharing",
-    "ENGINE -r n3 storage": "has no host of that name",
     "serve NONE --socket tcp://300.1.1.1:1": "300.1.1.1",
     "events envelope.csv --to batsim3": "'batsim3' is not known",
     # comparisons

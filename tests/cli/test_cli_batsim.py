@@ -131,24 +131,6 @@ def test_a_part_that_fails_is_named_with_the_time(house):
     assert "defines no scheduler, order" in house.batwatt("policies", house.write("x.py", "y = 1\n")).line
 
 
-# Batsim 5; its dialogues are in engine/test_protocol5.py --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("energy", "code"), [((), 2), (("--no-energy",), 1)])
-def test_too_few_watts_are_refused_unless_energy_is_left_out(house, energy, code):
-    """Batsim 5 with --energy-host: «Found 1 energetic profiles for 2 pstates»; before the scheduler is asked."""
-    platform = house.platform("n1", "n2")
-    text = platform.read_text().replace('speed="2e11f"', 'speed="2e11f, 1e11f"')
-    platform.write_text(text)
-    words = ("-p", platform, "-s", "tcp://127.0.0.1:9", "-e", f"{house.folder}/out/", "--timeout", 0.2)
-    done = house.batwatt("engine", *words, *energy)
-    assert done.code == code, done.err
-    refused = (
-        f"batwatt: {platform}: host 'n1': wattage_per_state has 1 entries for 2 p-states; give one power per p-state"
-    )
-    assert done.err.startswith(refused) == (code == 2)
-
-
 def test_communication_that_is_ignored_is_counted(house):
     """A job of 1e9 flops on hosts of 1 Gflop/s runs for 1 s, with a `com` of 1e6 as with one of 0."""
     talking = {"h": PROFILES["h"] | {"com": 1e6}, "d": PROFILES["d"]}

@@ -120,16 +120,15 @@ def test_every_command_of_its_readme_works(house, folder):
 
 
 def in_a_shell(house, lines: list[str], endpoint: str) -> None:
-    """Carry out a script; the engine plays its `batsim`."""
+    """Carry out a script; a false one is its `batsim`."""
     tools = house.folder / "bin"
     tools.mkdir(exist_ok=True)
     (tools / "batwatt").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m batwatt "$@"\n')
     (tools / "batwatt").chmod(0o755)
-    false_batsim(tools / "batsim", "play", endpoint)
+    false_batsim(tools / "batsim", "either", endpoint)
     text = "\n".join(lines).replace(DEFAULT, endpoint)
     text = text.replace("batwatt serve", f"batwatt serve --socket {endpoint}")
-    for command in ("batsim", "engine"):
-        text = text.replace(f"batwatt {command}", f"batwatt {command} -s {endpoint}")
+    text = text.replace("batwatt batsim", f"batwatt batsim -s {endpoint}")
     script = f"set -e\nPATH={shlex.quote(str(tools))}:$PATH\n{text}\nfor job in $(jobs -p); do wait $job; done\n"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, (script, done.stderr)

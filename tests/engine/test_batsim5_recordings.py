@@ -1,109 +1,183 @@
-"""The embedded engine says what the real Batsim 5 (v5.0.0-rc2) said, byte for byte, and writes the same files."""
+"""The scheduler's side of recorded dialogues of Batsim 5: what it reads, what a scheduler learns, what it sends."""
 
 from __future__ import annotations
 
+import csv
 import json
-import math
+from collections.abc import Iterator
+from typing import Any
 
-import golden5
 import pytest
-from golden import numbers_close, rows_of
+from dialogues5 import OURS, REAL, Recording, names, unversioned
 
-from batwatt.errors import BatwattError, IllegalDecisionError, UnsupportedError
-from batwatt.results.batsim5_files import write_record5
+from batwatt.batsim import events as ev
+from batwatt.batsim.batsim4 import EngineConfig, read_reply, write_message
+from batwatt.batsim.batsim5 import Dialect
+from batwatt.errors import ProtocolError
+from batwatt.protocol.conversion import profile_of
 
-COMMUNICATION = {
-    "error_forward_unused_profile": "a job of it communicates over links",
-    "forward_profiles_begin_only": "a job of it communicates over links",
-    "latency": "a job of it communicates, over links with latency",
+FEATURES = {
+    "dynamic_registration": "dynamic_jobs",
+    "profile_reuse": "profile_reuse",
+    "acknowledge_dynamic_jobs": "acknowledge_dynamic_jobs",
+    "forward_profiles_on_job_submission": "forward_profiles",
 }
-"""What a platform without a network does not simulate: refused when the workload is read."""
-ROUNDING = {
-    "easy200": "SimGrid adds up the time between events, the engine does not: the last digits of 12 decimals differ",
-    "thirds": "likewise the mean power within the 3e-13 s between a message and its answer",
+"""Feature of a hello -> field of the configuration."""
+
+
+def read(recording: Recording) -> Dialect:
+    """A dialect with the features that the recorded component requested."""
+    hello = json.loads(recording.hello or "{}")
+    asked = {}
+    for event in hello.get("events", ()):
+        asked = event["event"].get("requested_simulation_features") or {}
+    return Dialect(EngineConfig(**{field: bool(asked.get(feature)) for feature, field in FEATURES.items()}))
+
+
+# our schedulers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names(OURS))
+def test_both_directions_of_a_scheduler(name):
+    """Messages become those of Batsim 4, and decisions those of Batsim 5, byte for byte."""
+    recording = Recording(OURS, name)
+    dialect = Dialect(EngineConfig(**recording.result["config"]))
+    assert unversioned(dialect.hello()) == unversioned(recording.hello)
+    assert len(recording.asked) == len(recording.decisions) >= 3
+    turns = zip(recording.asked, recording.events, recording.decisions, recording.answers, strict=True)
+    for asked, events, decisions, answer in turns:
+        assert write_message(dialect.message(asked)) == events
+        assert dialect.reply(read_reply(decisions)).rstrip("\0") == answer
+
+
+# the real Batsim 5 ----------------------------------------------------------------------------------------------------
+
+
+VECTORS = ("probes", "probes_off")
+"""Recordings with data of each host, which no scheduler on batwatt requests."""
+
+
+@pytest.mark.parametrize("name", names(REAL))
+def test_every_message_is_read(name):
+    """Also those before Batsim aborts."""
+    recording = Recording(REAL, name)
+    dialect = read(recording)
+    if name in VECTORS:
+        with pytest.raises(ProtocolError, match="which batwatt did not create"):
+            [dialect.message(asked) for asked in recording.asked]
+        return
+    for asked in recording.asked:
+        message, sent = dialect.message(asked), json.loads(asked)
+        assert message.now == round(sent["now"], 6)
+        assert all(event.time <= message.now for event in message.events)
+
+
+ENDED = [
+    name
+    for name in names(REAL)
+    if name not in VECTORS and "SimulationEndsEvent" in "".join(Recording(REAL, name).asked[-1:])
+]
+
+
+@pytest.mark.parametrize("name", [name for name in ENDED if not name.startswith("error_") and name != "force_stop"])
+def test_a_scheduler_learns_what_batsim_writes(name):
+    recording = Recording(REAL, name)
+    dialect = read(recording)
+    events = [event for asked in recording.asked for event in dialect.message(asked).events]
+    with (recording.folder / "out" / "jobs.csv").open(newline="") as file:
+        rows = {f"{row['workload_name']}!{row['job_id']}": row for row in csv.DictReader(file)}
+    ended = {event.job_id: event for event in events if isinstance(event, ev.JobCompleted)}
+    assert {name: event.state for name, event in ended.items()} == {
+        name: row["final_state"] for name, row in rows.items() if row["final_state"] != "REJECTED"
+    }
+    for name, event in ended.items():
+        assert event.time == pytest.approx(float(rows[name]["finish_time"]), abs=2e-3), name
+    for event in events:
+        if isinstance(event, ev.JobSubmitted):
+            row = rows[event.job_id]
+            assert event.job["res"] == int(row["requested_number_of_resources"])
+            assert event.job["walltime"] == float(row["requested_time"])
+            assert event.job["subtime"] == pytest.approx(float(row["submission_time"]), abs=1e-6)
+
+
+SPREAD = "SpreadOverHostsFirst"
+Sent = tuple[str, Any]
+
+
+def of(event: dict[str, Any], time: float) -> ev.Decision | None:
+    """A recorded decision in the terms of Batsim 4, None for one that it does not have."""
+    kind, data = event["event_type"].removesuffix("Event"), event["event"]
+    if kind == "ExecuteJob" and data.keys() <= {"job_id", "allocation"}:
+        where = data["allocation"]
+        how = where["executor_placement"]
+        mapping = {str(index): place for index, place in enumerate(how["mapping"])} if "mapping" in how else None
+        if mapping is not None or how["strategy"] == SPREAD:
+            return ev.ExecuteJob(time, data["job_id"], where["host_allocation"], mapping)
+    if kind == "RejectJob":
+        return ev.RejectJob(time, data["job_id"])
+    if kind == "KillJobs":
+        return ev.KillJob(time, data["job_ids"])
+    if kind in ("ChangeHostsPState", "TurnOnOffHosts"):
+        return ev.SetResourceState(time, data["host_ids"], str(data.get("state", data.get("pstate"))))
+    if kind == "CallMeLater" and data["when_type"] == "OneShot":
+        ms = 1 if data["when"].get("time_unit") == "Millisecond" else 1000
+        return ev.CallMeLater(time, data["when"]["time"] * ms / 1000)
+    if kind == "RegisterProfile":
+        workload, _, name = data["profile"]["id"].partition("!")
+        return ev.RegisterProfile(time, workload, name, profile_of(data["profile"]))
+    if kind == "FinishRegistration":
+        return ev.Notify(time, "registration_finished")
+    return None
+
+
+def terms(event: dict[str, Any]) -> Sent:
+    """A sent decision without what its sender chooses: names of calls, the unit of a time, fields with a default."""
+    kind, data = event["event_type"], json.loads(json.dumps(event["event"]))
+    if kind == "CallMeLaterEvent":
+        ms = 1 if data["when"].get("time_unit") == "Millisecond" else 1000
+        return kind, data["when"]["time"] * ms
+    if kind == "RegisterProfileEvent":
+        data["profile"].setdefault("extra_data", "")
+        own = data["profile"]["profile"]
+        return kind, data | {"profile": data["profile"] | {"profile": {name: own[name] for name in sorted(own)}}}
+    return kind, data
+
+
+def answered(recording: Recording) -> Iterator[tuple[list[Sent], list[Sent]]]:
+    """What the recorded component sent, and what the dialect sends for the same decisions."""
+    dialect = read(recording)
+    for asked, answer in zip(recording.asked, recording.answers, strict=False):
+        message, events = dialect.message(asked), json.loads(answer)["events"]
+        pairs = [(event, of(event, message.now)) for event in events]
+        told = [(event, decision) for event, decision in pairs if decision is not None]
+        sent = json.loads(dialect.reply(ev.Reply(message.now, [decision for _, decision in told])).rstrip("\0"))
+        assert sent["now"] == json.loads(asked)["now"]
+        yield [terms(event) for event, _ in told], [terms(event) for event in sent["events"]]
+
+
+OTHERWISE = {
+    "odd_change_to_sleep_pstate": "a sleep p-state without a transition",
+    "odd_change_to_sleep_then_on": "likewise",
+    "odd_dyn_profile_id_without_workload": "a profile without a workload",
 }
-GUESSED = ("external_event_lists", "batsim_version", "batsim_commit")
-"""Fields of SimulationBegins that were guessed for the recordings; the engine does not send them."""
-OF_THE_COMMAND = ("batsim_arguments", "batsim_execution_context_json")
-WRONG_IN_RC2 = ("time_computing", "time_idle")
-"""A host that has computed is never idle again in rc2's totals."""
+"""Recordings with decisions that batwatt never sends, and why."""
+KEPT = [name for name in ENDED if name not in OTHERWISE]
 
 
-def test_what_communicates_is_refused():
-    for name in COMMUNICATION:
-        with pytest.raises(UnsupportedError, match=r"communicates .* bytes"):
-            golden5.Recording(name).engine()
+@pytest.mark.parametrize("name", KEPT)
+def test_decisions_are_those_that_batsim_accepted(name):
+    for theirs, ours in answered(Recording(REAL, name)):
+        assert ours == theirs
 
 
-@pytest.mark.parametrize("name", [name for name in golden5.names() if name not in COMMUNICATION])
-def test_dialogue_of_the_real_batsim_5(name, tmp_path):
-    recording = golden5.Recording(name)
-    sent: list[str] = []
-    if recording.exit_code and not recording.stopped:
-        with pytest.raises(BatwattError) as caught:
-            recording.replay(sent)
-        assert "\n" not in str(caught.value)
-        if recording.hello and recording.exit_code < 0 and name != "error_no_wattage":
-            assert isinstance(caught.value, IllegalDecisionError)
-            assert caught.value.exit_code == 1
-    else:
-        record = recording.replay(sent)
-        assert (record is None) == recording.stopped
-        if record is not None:
-            compare_files(record, recording.folder / "out", tmp_path, name)
-    assert len(sent) == len(recording.asked)
-    for ours, theirs in zip(sent, recording.asked, strict=True):
-        if '"SimulationBeginsEvent"' in theirs:
-            assert begins(ours) == begins(theirs)
-        elif name in ROUNDING:
-            assert same_but_rounding(json.loads(ours), json.loads(theirs)), theirs
-        else:
-            # guessed for the recordings: that profiles are there without a request
-            assert ours == (theirs.replace(',"profiles": []', "") if "JobsKilledEvent" in theirs else theirs)
-
-
-def begins(text):
-    message = json.loads(text)
-    data = message["events"][0]["event"]
-    for workload in data["workloads"]:
-        workload["filename"] = workload["filename"].rpartition("/")[2]
-    for name in GUESSED:
-        data.pop(name, None)
-    assert all(name in data for name in OF_THE_COMMAND)
-    message["events"][0]["event"] = {key: value for key, value in data.items() if value or key != "profiles"}
-    for name in OF_THE_COMMAND:
-        del message["events"][0]["event"][name]
-    return json.dumps(message)
-
-
-def same_but_rounding(ours, theirs):
-    if isinstance(theirs, float):
-        return math.isclose(ours, theirs, rel_tol=0.0, abs_tol=1.5e-12 * max(1.0, theirs))
-    if isinstance(theirs, dict):
-        return ours.keys() == theirs.keys() and all(same_but_rounding(ours[key], theirs[key]) for key in theirs)
-    if isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(map(same_but_rounding, ours, theirs))
-    return ours == theirs
-
-
-def compare_files(record, folder, tmp_path, name):
-    theirs = {path.name for path in folder.iterdir()} - {"machine_states.csv"}
-    write_record5(record, f"{tmp_path}/", pstates="pstate_changes.csv" in theirs)
-    assert {path.name for path in tmp_path.iterdir()} == theirs
-    for path in (folder / name for name in theirs if name.endswith(".csv")):
-        ours, theirs = rows_of(tmp_path / path.name), rows_of(path)
-        assert list(ours[0] if ours else []) == list(theirs[0] if theirs else [])
-        assert len(ours) == len(theirs)
-        before = None
-        for mine, real in zip(ours, theirs, strict=True):
-            for column, value in real.items():
-                if column == "epower" and name in ROUNDING and before == real["time"]:
-                    continue
-                assert numbers_close(mine[column], value), f"{path.name} {real}: {column}"
-            before = real.get("time")
-    text = (folder / "schedule.json").read_text()
-    real = json.loads(text.replace("-nan", "0.0"))
-    mine = json.loads((tmp_path / "schedule.json").read_text())
-    assert list(mine) == list(real)
-    for key in real.keys() - set(WRONG_IN_RC2) - {"batsim_version"}:
-        assert numbers_close(str(mine[key]), str(real[key])), f"schedule.json: {key}"
+def test_recorded_decisions_are_many():
+    counts: dict[str, int] = {}
+    for name in KEPT:
+        for theirs, _ in answered(Recording(REAL, name)):
+            for kind, _ in theirs:
+                counts[kind] = counts.get(kind, 0) + 1
+    assert counts.keys() >= {f"{name}Event" for name in (
+        "ExecuteJob", "RejectJob", "KillJobs", "CallMeLater", "ChangeHostsPState", "TurnOnOffHosts",
+        "RegisterProfile", "FinishRegistration",
+    )}  # fmt: skip
+    assert counts["ExecuteJobEvent"] > 300

@@ -14,11 +14,9 @@ from batwatt.errors import InputError
 from batwatt.inputs.batsim_files import (
     converted_file,
     read_events,
-    read_events5,
     read_model,
     read_phase_jobs,
     read_workload,
-    read_workload5,
 )
 from batwatt.inputs.convert import convert_file, read_trace
 from batwatt.inputs.formats import read_reference
@@ -108,7 +106,7 @@ KINDS = {
     "batsim4": ("x.json", tree, json.dumps(SMALL).encode(), (
         read_workload, lambda path: converted_file(path, "batsim5"), _run("-w {}"), _run("-w {} -s adaptive"))),
     "batsim5": ("x.json", tree, json.dumps(to_batsim5(SMALL, "small")).encode(), (
-        lambda path: read_workload5(path, "w0"), command("convert", "{}", "--to", "batsim4", "-o", "OUT"))),
+        lambda path: converted_file(path, "batsim4"), command("convert", "{}", "--to", "batsim4", "-o", "OUT"))),
     "swf": ("x.swf", octets, SWF, TRACE),
     "sacct": ("x.sacct", octets, _bytes_of("tests/data/oddities.sacct"), (
         trace, _run("-w {} --machines 2 --cores 4 -s replay --width nodes"))),
@@ -123,7 +121,7 @@ KINDS = {
     "events": ("x.txt", octets, EVENTS, (
         lambda path: read_events(path, True, 4),
         _run('--events {} --forward-unknown-events -o {"response":"none"}'))),
-    "events5": ("x.txt", octets, EVENTS5, (lambda path: read_events5(path, "ee0"),)),
+    "events5": ("x.txt", octets, EVENTS5, (command("events", "{}", "-o", "OUT"),)),
     "signal": ("x.csv", octets, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
         command("characterise", "carbon:{},budget=0.7"), command("carbon", "plan", JOB, "--carbon", "{}", *PLAN))),
     "phases": ("x.json", tree, json.dumps(PHASES).encode(), (

@@ -1,6 +1,7 @@
 """Both ends of Batsim's wires without sockets: a frame is changed a little on its way to the other end.
 
-A Batsim with odd messages talks to our schedulers, and recorded schedulers with odd answers talk to the engine.
+A Batsim with odd messages talks to our schedulers, and recorded schedulers with odd answers talk to the engine. What
+Batsim 5 says was recorded.
 """
 
 from __future__ import annotations
@@ -12,25 +13,21 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from dialogues5 import OURS, REAL, Recording, names
 from golden import Script, dialogue, engine_of, scenarios
-from golden5 import Recording, names
 
 from batwatt.batsim import batsim4
-from batwatt.batsim import batsim5_schema as batsim5
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.batsim.wire import LENGTH, EngineSocket, EngineSocket5, SchedulerSocket
+from batwatt.batsim.wire import LENGTH, EngineSocket, SchedulerSocket
 from batwatt.cli.batsim import RequestedFeatures
 from batwatt.engine.core import Engine
-from batwatt.engine.server5 import Engine5
 from batwatt.errors import PeerError
-from batwatt.inputs.batsim_files import read_events5, read_workload5
-from batwatt.inputs.platform_files import read_platform, read_platform5
+from batwatt.inputs.platform_files import read_platform
 from batwatt.model.timeline import Timeline
-from batwatt.protocol.conversion import to_batsim5
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import attribute_errors, make_scheduler
 
-from .files import EVENTS5, ROOT, SMALL
+from .files import ROOT, SMALL
 from .hostile import TEXTS, changed, octets
 
 JOBS = SMALL | {"jobs": [job | {"walltime": 90, "profile": "nap"} for job in SMALL["jobs"]]}
@@ -154,42 +151,21 @@ def attempt4(rng: Random, folder: Path) -> None:
 
 
 def attempt5(rng: Random, folder: Path) -> None:
-    """Change a frame between a Batsim 5 and a scheduler."""
+    """Change a message of a recorded Batsim 5, which does not heed what it is answered."""
+    archive = rng.choice((REAL, OURS))
+    recording = Recording(archive, rng.choice(names(archive)))
+    init = rng.choice(("", "{}", *TEXTS)).encode("utf-8", "surrogatepass")
     wire = wire_of(rng)
-    if rng.random() < 0.5:
-        recording = Recording(rng.choice(names()))
-        answers = iter([b"\2\0\0\0" + recording.hello, *recording.answers])
-
-        def component(message: bytes) -> bytes:
-            answer = next(answers, None)
-            if answer is None:
-                raise PeerError("the recording is over")
-            return wire(answer)
-
-        socket = playing(EngineSocket5, component)
-        socket.hello(rng.choice(("", "{}", *TEXTS)))
-        answered(recording.engine(), socket)
-        return
-    (folder / "w.json").write_text(json.dumps(to_batsim5(JOBS, "fuzz")))
-    (folder / "e.txt").write_bytes(EVENTS5)
-    platform, storage = read_platform5(PLATFORM, "master_host", {})
-    load = read_workload5(folder / "w.json", "w0")
-    events = [read_events5(folder / "e.txt", "ee0")] if rng.random() < 0.3 else []
-    engines: list[Engine5] = []
+    frames = iter([LENGTH.pack(len(init)) + init, *(f"{asked}\0".encode() for asked in recording.asked)])
 
     def batsim(answer: bytes) -> bytes:
-        if not answer:
-            return wire(LENGTH.pack(2) + b"{}")
-        if not engines:
-            engines.append(Engine5(platform, [load], events, batsim5.read_hello(answer), energy=True, storage=storage))
-        elif engines[0].ended:
-            raise PeerError("Batsim has gone")
-        else:
-            engines[0].reply(batsim5.read_reply(answer))
-        return wire(batsim5.write_message(engines[0].message()).encode())
+        frame = next(frames, None)
+        if frame is None:
+            raise PeerError("the recording is over")
+        return wire(frame)
 
     def greet(scheduler: Any, link: Served) -> None:
         if link.begin() is not None:
             link.greet(RequestedFeatures().dialect(scheduler))
 
-    serve(rng, platform, Served(batsim), greet)
+    serve(rng, read_platform(PLATFORM), Served(batsim), greet)

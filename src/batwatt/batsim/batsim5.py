@@ -27,9 +27,8 @@ from typing import Any
 from batwatt._version import __version__
 from batwatt.batsim import events as ev
 from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.batsim.batsim5_events import CODES, NOTICES, Features
 from batwatt.batsim.batsim5_schema import read_message
-from batwatt.batsim.events import Requests
+from batwatt.batsim.events import NO_MORE_EVENTS, NO_MORE_JOBS, Requests
 from batwatt.checks import shown
 from batwatt.errors import IllegalDecisionError, ProtocolError
 from batwatt.model import hostset
@@ -45,7 +44,13 @@ MS_US = 1000
 LATEST_MS = 1 << 62
 LATE = ("HostsTurnedOnOffEvent", "ExternalEventOccurredEvent", "HostsPStateChangedEvent")
 """Events with the time of the previous message."""
-END_NOTICES = {there: here for here, there in NOTICES.items()}
+END_NOTICES = {
+    "AllStaticJobsHaveBeenSubmittedEvent": NO_MORE_JOBS,
+    "AllStaticExternalEventsHaveBeenInjectedEvent": NO_MORE_EVENTS,
+}
+"""Event of Batsim 5 -> NOTIFY of Batsim 4."""
+CODES = 2**32
+"""Number of return codes, which are unsigned in 32 bits."""
 MACHINES = ("machine_available", "machine_unavailable")
 
 
@@ -76,19 +81,20 @@ class Dialect:
     def hello(self) -> str:
         """Return the first answer without its flags."""
         dynamic = self.config.dynamic_jobs
-        features = Features(
-            dynamic_registration=dynamic,
-            profile_reuse=dynamic and self.config.profile_reuse,
-            acknowledge_dynamic_jobs=dynamic and self.config.acknowledge_dynamic_jobs,
-            forward_profiles_on_job_submission=self.config.forward_profiles,
-            forward_profiles_on_simulation_begins=not self.config.forward_profiles,
-        )
+        features = {
+            "dynamic_registration": dynamic,
+            "profile_reuse": dynamic and self.config.profile_reuse,
+            "acknowledge_dynamic_jobs": dynamic and self.config.acknowledge_dynamic_jobs,
+            "forward_profiles_on_job_submission": self.config.forward_profiles,
+            "forward_profiles_on_jobs_killed": False,
+            "forward_profiles_on_simulation_begins": not self.config.forward_profiles,
+        }
         event = {
             "batprotocol_version": VERSION,
             "decision_component_name": "batwatt",
             "decision_component_version": __version__,
             "decision_component_commit": "",
-            "requested_simulation_features": vars(features),
+            "requested_simulation_features": features,
         }
         return _text(0.0, [_stamped(0.0, "EDCHelloEvent", event)])
 
@@ -160,7 +166,7 @@ class Dialect:
             return ev.Notified(time, "generic", {"type": "generic", "data": data})
         kind = data["type"].removeprefix("event_")
         if kind not in MACHINES:
-            return ev.Notified(time, "generic" if data["type"] in NOTICES else data["type"], data)
+            return ev.Notified(time, "generic" if data["type"] in END_NOTICES.values() else data["type"], data)
         hosts = data.get("resources")
         if not isinstance(hosts, str):
             raise ProtocolError(f"an external event {kind} has no text 'resources', got {shown(hosts)}")

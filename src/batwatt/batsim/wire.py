@@ -24,13 +24,11 @@ import zmq
 from batsim.batsim import BatsimScheduler
 from zmq.utils.monitor import recv_monitor_message
 
-from batwatt.batsim import batsim5_schema as protocol5
 from batwatt.batsim.batsim4 import read_message, read_reply, write_message, write_reply
 from batwatt.batsim.batsim5 import Dialect
-from batwatt.batsim.batsim5_events import JSON_FLAG, Features
 from batwatt.batsim.bs import Bs, Link
 from batwatt.batsim.events import Message, Reply, SimulationBegins
-from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, PeerError, ProtocolError
+from batwatt.errors import DeadlockError, InputError, PeerError, ProtocolError
 
 POLL_MS = 100
 LINGER_MS = 500
@@ -42,6 +40,8 @@ MOST_BYTES = 1 << 28
 
 LENGTH = struct.Struct("<I")
 """Begin of the first frame under Batsim 5: the length of a text from Batsim; flags from the scheduler."""
+JSON_FLAG = 2
+"""Flag of the answer to that frame: messages are JSON."""
 
 _JOINED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED
 _LEFT = zmq.EVENT_DISCONNECTED
@@ -218,35 +218,10 @@ class EngineSocket(_Socket):
         self._patience_s = patience_s
         self._who = f"the scheduler at {self.endpoint}"
 
-    def _answer(self, data: bytes) -> bytes:
-        self._socket.send(data)
-        return self.receive(self._patience_s, _unsupervised, self._who)
-
     def ask(self, message: Message) -> Reply:
         """Send a message and return its reply. Raises PeerError."""
-        return read_reply(_decoded(self._answer(write_message(message).encode()), self._who))
-
-
-class EngineSocket5(EngineSocket):
-    """Batsim 5's side, which begins with a hello. Raises IllegalDecisionError where Batsim 5 aborts."""
-
-    def _answer(self, data: bytes) -> bytes:
-        try:
-            return super()._answer(data)
-        except ProtocolError as error:
-            raise IllegalDecisionError("answer", str(error)) from None
-
-    def hello(self, init: str) -> Features:
-        """Send the init text; return the features that the scheduler requests."""
-        try:
-            data = init.encode("utf-8", "surrogateescape")
-        except UnicodeEncodeError:
-            raise InputError("the text for the scheduler", "has half a character", "write it as UTF-8") from None
-        return protocol5.read_hello(self._answer(LENGTH.pack(len(data)) + data))
-
-    def ask(self, message: Message) -> Reply:
-        """Send a message and return its reply. Raises PeerError."""
-        return protocol5.read_reply(self._answer(protocol5.write_message(message).encode()))
+        self._socket.send(write_message(message).encode())
+        return read_reply(_decoded(self.receive(self._patience_s, _unsupervised, self._who), self._who))
 
 
 GRACE_S = 5.0

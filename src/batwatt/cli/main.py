@@ -39,7 +39,6 @@ COMMANDS = {
     "Real Batsim": {
         "serve": "serve:serve_command",
         "batsim": "batsim:batsim_command",
-        "engine": "serve:engine_command",
     },
     "Real Slurm": {"slurm": "slurm:slurm"},
     "Make inputs": {

@@ -38,9 +38,7 @@ PlatformFile = Annotated[Path, input_option("platform", "-p", "--platform")]
 OptionalPlatform = Annotated[
     Path | None, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1); or --machines and --cores.")
 ]
-_jobs = input_option("workloads", "-w", "--workload")
-Jobs = Annotated[list[Path], _jobs]
-SomeJobs = Annotated[list[Path] | None, _jobs]
+Jobs = Annotated[list[Path], input_option("workloads", "-w", "--workload")]
 CapacityText = Annotated[str | None, input_option("capacity", rich_help_panel=MACHINES)]
 EnvelopeFile = Annotated[
     Path | None,
@@ -51,9 +49,7 @@ EnvelopeFile = Annotated[
 EnvelopeText = Annotated[str | None, input_option("envelope")]
 CarbonText = Annotated[str | None, input_option("carbon")]
 PriceText = Annotated[str | None, input_option("price")]
-_events = input_option("events")
-EventsFile = Annotated[Path | None, _events]
-EventsFiles = Annotated[list[Path] | None, _events]
+EventsFile = Annotated[Path | None, input_option("events")]
 
 
 def complete_scheduler(incomplete: str) -> list[str]:
@@ -95,7 +91,6 @@ OptionsJson = Annotated[
 ]
 PREFIX_HELP = "Prefix of the output files (folders are made)."
 Prefix = Annotated[Path, typer.Option("-e", "--export", help=PREFIX_HELP)]
-PrefixText = Annotated[str, typer.Option("-e", "--export", help=PREFIX_HELP)]
 Timeout = Annotated[
     float,
     typer.Option(

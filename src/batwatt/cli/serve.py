@@ -1,32 +1,27 @@
-"""The commands `serve`, a scheduler for a real Batsim, and `engine`, a Batsim 5 for a decision component."""
+"""The command `serve`: a scheduler for a real Batsim."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.batsim import Energy, FirstHosts, HostOptions, RequestedFeatures
+from batwatt.cli.batsim import FirstHosts, RequestedFeatures
 from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.options import (
     CapacityText,
     EnvelopeFile,
-    EventsFiles,
     OptionsJson,
-    PlatformFile,
     Plugins,
-    PrefixText,
     SchedulerName,
-    SomeJobs,
     Timeout,
     at_most,
     patience_of,
 )
 from batwatt.cli.printing import note
-from batwatt.errors import InputError, printable
+from batwatt.errors import InputError
 
 if TYPE_CHECKING:
     from batwatt.inputs.platform_files import HostChoice
@@ -109,50 +104,3 @@ def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str
     if platform is None:
         raise InputError("--capacity", f"{text!r} is made for a number of machines", "give --platform, too, or a file")
     return capacity_of(spec, len(machines_of(platform_of(platform, hosts))))
-
-
-@options_of
-def engine_command(
-    *,
-    platform: PlatformFile,
-    workload: SomeJobs = None,
-    socket: Annotated[
-        str, typer.Option("-s", "--socket-endpoint", help="Endpoint of the scheduler.")
-    ] = DEFAULT_ENDPOINT,
-    init: Annotated[str, typer.Option("--init", help="Text for the scheduler.")] = "",
-    export: PrefixText = "out/",
-    events: EventsFiles = None,
-    timeout: Timeout = 0.0,
-    energy: Energy = None,
-    trace_pstate_changes: Annotated[
-        bool, typer.Option("--trace-pstate-changes", help="Write pstate_changes.csv.")
-    ] = False,
-    role: Annotated[tuple[str, str] | None, typer.Option("-r", "--add-role", help="A host and its role.")] = None,
-    hosts: HostOptions,
-) -> None:
-    """Play Batsim 5 (v5.0.0-rc2) for a decision component in any language; `batwatt batsim` plays Batsim 4.
-
-    [bold]Example:[/]
-    batwatt convert workloads/small.json --to batsim5 -o small5.json
-    batwatt serve -o '{"response": "none"}' &
-    batwatt engine -p platforms/small.xml -w small5.json -e out/x5-
-    """
-    from batwatt.run.engine5 import run_engine5
-
-    patience_s = patience_of(timeout)
-    waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(patience_s)}"
-    run_engine5(
-        platform,
-        workload or (),
-        events or (),
-        socket,
-        lambda: note(waiting),
-        prefix=export,
-        init=init,
-        energy=energy,
-        hosts=hosts.choice,
-        trace_pstates=trace_pstate_changes,
-        roles=dict([role] if role else ()),
-        patience_s=patience_s,
-        arguments=sys.argv,
-    )

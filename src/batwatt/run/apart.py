@@ -25,7 +25,7 @@ from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.workload import Workload
 from batwatt.protocol.events import batsim5_events, refuse_batsim5_events
 from batwatt.results.run_files import file_of
-from batwatt.run.batsim5_files import WORKED_OUT, map_files
+from batwatt.run.batsim5_files import map_files
 from batwatt.run.find_scheduler import attribute_errors
 from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
@@ -88,8 +88,7 @@ class Apart:
                 argument("batsim"), problem, f"give the path of a real one, or {argument('engine', 'wire')}"
             )
         if major >= 5:
-            deadlock = self._batsim5(binary)
-            return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}, deadlock
+            return {"batsim": {"version": version, "protocol": 5}}, self._batsim5(binary)
         events = self.spec.events
         if events is not None:
             refuse_batsim5_events(read_events(events, forward_unknown=True), events)
@@ -140,5 +139,5 @@ class Apart:
             command = batsim_command((binary,), self.platform_file, workloads, f"{out}{os.sep}", events, args, 5)
             dialect = Dialect(config)
             deadlock = self._drive(command, "Batsim", out / "jobs.csv", dialect)
-            map_files(out, self.prefix, self.prepared.platform, dialect.metadata, ended=deadlock is None)
+            map_files(out, self.prefix, dialect.metadata)
             return deadlock
