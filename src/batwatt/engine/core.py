@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from mypy_extensions import mypyc_attr
-
 from batwatt.batsim import events as ev
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.batsim.events import Decision, RegisterJob, RegisterProfile
@@ -24,7 +22,6 @@ from batwatt.protocol.workload4 import parse_job, parse_profile
 from batwatt.units import REPORTED_S, TOO_LATE_S
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Catalogue:
     """Profiles by workload and name, `profiles[workload][name]`; `open` while the scheduler may register jobs.
 
@@ -137,7 +134,6 @@ FINISHED: Final = 2
 SHORTEST_CALL_S: Final = 1e-5
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Engine:
     """One simulation. Call `message` and `reply` in turn until `ended`; then `close` gives the record."""
 
@@ -146,8 +142,7 @@ class Engine:
         platform: Platform,
         workloads: Sequence[Workload],
         config: EngineConfig | None = None,
-        events: Sequence[Any] = (),
-        exact: bool = False,
+        events: Sequence[TimedEvent] = (),
     ) -> None:
         self.platform = platform
         self.config = config or EngineConfig()
@@ -159,7 +154,7 @@ class Engine:
         if halted and not energy:
             problem = f"host {halted[0].name!r}: begins asleep at a speed of 0, which needs energy accounting (-E)"
             raise InputError(platform.source, problem, "let it begin in a p-state that computes")
-        self.kernel = Kernel(exact)
+        self.kernel = Kernel()
         self.machines = Machines(platform)
         self.recorder = Recorder(self.machines, energy)
         self.execution = Executor(
@@ -217,11 +212,8 @@ class Engine:
         self.state[job_id] = SUBMITTED
         self._unfinished += 1
         if announced:
-            self._announce(job)
-
-    def _announce(self, job: JobSpec) -> None:
-        profile = self.catalogue.raw(job) if self.config.forward_profiles else None
-        self._pending.append(ev.JobSubmitted(self.kernel.date, job.id, job.raw, profile))
+            profile = self.catalogue.raw(job) if self.config.forward_profiles else None
+            self._pending.append(ev.JobSubmitted(self.kernel.date, job.id, job.raw, profile))
 
     def _external(self, event: TimedEvent) -> None:
         if event.kind == "generic":

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mypy_extensions import mypyc_attr
-
 from batwatt.batsim.events import Event, JobCompleted, JobKilled, Requests, ResourceStateChanged
 from batwatt.engine.kernel import ACKNOWLEDGE, END, FIRST, LATE, SOLVE, Handler, Kernel
 from batwatt.engine.machines import (
@@ -33,7 +31,7 @@ Report = Callable[[Event], None]
 class Executor:
     """The running jobs. `report(event)` notifies the scheduler, `ended(job id)` the engine.
 
-    With sharing, parallel tasks are reported after delays that end at the same time, unless `in_order_of_start`.
+    With sharing, parallel tasks are reported after delays that end at the same time.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class Executor:
         self._meter = Meter(machines) if sharing or odd else None
         recorder.meter = self._meter
         self._unsolved = False
-        self.in_order_of_start = False
         self._report = report
         self._ended = ended
         self.metadata: dict[str, str] = {}
@@ -79,15 +76,10 @@ class Executor:
                 raise self._illegal(job, f"its profile is for {len(leaf.flops)} executors, not {count}")
         if executors is None and width != job.hosts and not _fits_any_width(leaf, profiles):
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {width}, without a mapping")
-        self.begin(Run(job, profiles, mask, width, executors, self._kernel.clock))
-
-    def begin(self, run: Run) -> None:
-        """Start a run with checked hosts and executors."""
-        job, mask, now = run.job, run.mask, run.start_s
-        machines, recorder = self._machines, self._recorder
-        self.runs[job.id] = run
-        machines.move(mask, COMPUTING, now, run.width)
-        recorder.job_rows(now, "s")
+        now = self._kernel.clock
+        run = self.runs[job.id] = Run(job, profiles, mask, width, executors, now)
+        machines.move(mask, COMPUTING, now, width)
+        self._recorder.job_rows(now, "s")
         if self._meter is not None:
             run.energy_at_s = self._meter.total(hostset.ids(mask))
         run.enter(job.profile, now)
@@ -98,7 +90,7 @@ class Executor:
     def _wake_meter(self, run: Run, meter: Meter) -> None:
         """Update the meter of the host of a task of one executor, as SimGrid does at its start (effective at 0 s)."""
         if isinstance(run.leaf, Parallel) and run.count == 1:
-            host = hostset.ids(run.leaf_mask)[0 if run.executors is None else run.executors[0]]
+            host = hostset.ids(run.mask)[0 if run.executors is None else run.executors[0]]
             meter.look([host], self._kernel.clock)
             meter.note_pstate([host])
 
@@ -140,7 +132,7 @@ class Executor:
         self._unsolved = False
         rebalance(self.runs.values(), self._machines, self._meter, self._kernel.clock)
         for run in self.runs.values():
-            if self.in_order_of_start or isinstance(run.leaf, Parallel):
+            if isinstance(run.leaf, Parallel):
                 self._schedule_end(run)
 
     def refresh(self, mask: int, now: float) -> None:
@@ -327,7 +319,6 @@ TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
 """Values of pstate_changes.csv for a request, before its completion."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Switching:
     """The current switches of hosts."""
 
@@ -340,8 +331,6 @@ class Switching:
         self._execution = execution
         self._report = report
         self._requests = Requests()
-        self._arrival_rank = END
-        self._acknowledgement_rank = ACKNOWLEDGE
 
     def request(self, hosts: object, state: object) -> None:
         """Apply a SET_RESOURCE_STATE. Raises IllegalDecisionError where Batsim aborts."""
@@ -358,19 +347,14 @@ class Switching:
             raise IllegalDecisionError(what, f"hosts are 0-{len(machines.hosts) - 1}")
         first = machines.hosts[(mask & -mask).bit_length() - 1]
         kinds = {**dict.fromkeys(first.virtual, IGNORED), **dict.fromkeys(first.sleep_of, TO_SLEEP)}
-        instant = self._begin(mask, target, kinds.get(target, TO_COMPUTE), what)
-        if instant:
-            self._acknowledge(instant, target, switched=False)
-
-    def _begin(self, mask: int, target: int, value: int, what: str) -> int:
-        """Begin a request, recorded as `value`; return the hosts that change at once."""
         now, recorder = self._kernel.clock, self._recorder
-        recorder.pstate_rows(now, hostset.to_text(mask), value)
+        recorder.pstate_rows(now, hostset.to_text(mask), kinds.get(target, TO_COMPUTE))
         recorder.switch_request(mask.bit_count())
         self._requests.add(mask, target)
         instant = self._change(mask, target, what)
         recorder.states_row(now)
-        return instant
+        if instant:
+            self._acknowledge(instant, target, switched=False)
 
     def _change(self, mask: int, target: int, what: str) -> int:
         """Begin the change on each host; return the hosts that change at once."""
@@ -416,7 +400,7 @@ class Switching:
             machines.set_pstate(members, virtual)
             self._execution.refresh(members, now)
             for duration, part in self._by_duration(members, virtual):
-                self._kernel.at(now + duration, self._arrival_rank, self._arrived, (part, target, middle))
+                self._kernel.at(now + duration, END, self._arrived, (part, target, middle))
         if instant:
             machines.set_pstate(instant, target)
             self._execution.refresh(instant, now)
@@ -444,7 +428,7 @@ class Switching:
         machines.set_pstate(members, target)
         self._execution.refresh(members, now)
         machines.move(members, IDLE if middle == SWITCHING_ON else SLEEPING, now)
-        self._kernel.at(now, self._acknowledgement_rank, self._switched, (members, target))
+        self._kernel.at(now, ACKNOWLEDGE, self._switched, (members, target))
 
     def _switched(self, arrival: tuple[int, int]) -> None:
         members, target = arrival

@@ -61,22 +61,21 @@ SOLVE: Final = 5
 LATE: Final = 6
 
 
-def _reported(clock: float, exact: bool) -> float:
+def _reported(clock: float) -> float:
     if clock >= TOO_LATE_S:
         raise ProtocolError(f"Batsim cannot tell of {clock:g} s: a time is less than {TOO_LATE_S:g} s")
-    return clock if exact else microseconds(clock)
+    return microseconds(clock)
 
 
 class Kernel:
     """Entries (time, rank, serial, handler, payload); a forgotten entry is skipped.
 
-    `clock` is the present time in s, `date` that time for the scheduler: rounded to 1e-6 s, unless `exact`.
+    `clock` is the present time in s, `date` that time for the scheduler, rounded to 1e-6 s.
     """
 
-    __slots__ = ("_exact", "_forgotten", "_heap", "_serial", "clock", "date")
+    __slots__ = ("_forgotten", "_heap", "_serial", "clock", "date")
 
-    def __init__(self, exact: bool = False) -> None:
-        self._exact = exact
+    def __init__(self) -> None:
         self.clock = 0.0
         self.date = 0.0
         self._heap: list[tuple[float, int, int, Handler, Any]] = []
@@ -135,8 +134,8 @@ class Kernel:
                 continue
             if moment > self.clock:
                 self.clock = moment if moment < date else date
-                self.date = _reported(self.clock, self._exact)
+                self.date = _reported(self.clock)
             handler(payload)
         if date > self.clock:
             self.clock = date
-            self.date = _reported(date, self._exact)
+            self.date = _reported(date)

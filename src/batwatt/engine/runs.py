@@ -28,7 +28,6 @@ class Run:
     # defaults, which most runs never change
     leaf: Delay | Parallel | None = None
     stack: list[tuple[str, Composed, int]] | tuple[()] = ()
-    places: Mapping[str, tuple[int, Sequence[int] | None]] | None = None
     outcome = SUCCESS
     code = 0
     late = False
@@ -53,7 +52,6 @@ class Run:
         self.job = job
         self.profiles = profiles
         self.mask = mask
-        self.leaf_mask = mask
         self.executors = executors
         self.width = width
         """Number of its hosts."""
@@ -104,8 +102,6 @@ class Run:
             self.load_of = None
             self.each_flops = None
         self.leaf = profile
-        if self.places is not None:
-            self._take_place(name, self.places)
         if isinstance(profile, Delay):
             self.remaining = profile.duration_s
             self.rate = 1.0
@@ -122,7 +118,7 @@ class Run:
             raise IllegalDecisionError(
                 f"EXECUTE_JOB {self.job.id}", f"profile {name!r} is for {len(flops)} executors, not {executors}"
             )
-        hosts = hostset.ids(self.leaf_mask)
+        hosts = hostset.ids(self.mask)
         most: dict[int, float] = dict.fromkeys(hosts, 0.0)
         total: dict[int, float] = dict.fromkeys(hosts, 0.0)
         for index, work in enumerate(flops):
@@ -131,16 +127,10 @@ class Run:
             total[host] += work
         self.load_of = [(host, most[host], total[host]) for host in hosts]
 
-    def _take_place(self, leaf: str, places: Mapping[str, tuple[int, Sequence[int] | None]]) -> None:
-        """Take the hosts of the innermost profile around this leaf that has an entry in `places`."""
-        around = [leaf, *[name for name, _, _ in reversed(self.stack)], ""]
-        self.leaf_mask, self.executors = next(places[name] for name in around if name in places)
-        self.count = self.leaf_mask.bit_count() if self.executors is None else len(self.executors)
-
     def work(self) -> list[tuple[int, float]]:
         """Return (host, flop) of each executor of a parallel task."""
         assert isinstance(self.leaf, Parallel)
-        hosts = hostset.ids(self.leaf_mask)
+        hosts = hostset.ids(self.mask)
         count = self.count
         each = self.leaf.each_flops(count)
         flops = [each] * count if each is not None else list(self.leaf.flops or ())
@@ -152,8 +142,8 @@ class Run:
     def executor_mask(self) -> int:
         """Return the mask of the hosts with an executor."""
         if self.executors is None:
-            return self.leaf_mask
-        hosts = hostset.ids(self.leaf_mask)
+            return self.mask
+        hosts = hostset.ids(self.mask)
         return hostset.HostSet.of(hosts[index] for index in self.executors).mask
 
     # rate and power, when no other job shares the hosts -------------------------------------------------------
