@@ -41,7 +41,6 @@ from batwatt.protocol.job_fields import (
 )
 from batwatt.protocol.numbers import batsim_float
 from batwatt.protocol.workload4 import parse_job, parsed_workload
-from batwatt.protocol.workload5 import GenericEvent, parse_events5, parse_workload5
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 
@@ -57,24 +56,9 @@ def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = 
     return parse_events(read_text(path), path, forward_unknown, nb_hosts)
 
 
-def read_workload5(path: Path | str, name: str) -> Workload:
-    """Read the workload in a JSON file of Batsim 5. Raises InputError."""
-    return parse_workload5(_loaded(path), name, path)
-
-
 def converted_file(path: Path | str, to: str) -> dict[str, Any]:
     """Convert the workload in a file of Batsim 4 or 5 to `batsim4` or `batsim5`. Raises InputError."""
-    return converted(_loaded(path), path, to)
-
-
-def read_events5(path: Path | str, name: str) -> tuple[GenericEvent, ...]:
-    """Read the external events of a file of Batsim 5; see `parse_events5`. Raises InputError."""
-    return parse_events5(read_text(path), name, path)
-
-
-def _loaded(path: Path | str) -> Any:
-    """Return the JSON of a file, with numbers as Batsim reads them. Raises InputError."""
-    return load_json(read_text(path), path, parse_float=batsim_float)
+    return converted(load_json(read_text(path), path, parse_float=batsim_float), path, to)
 
 
 LENGTH_SHARE = 0.005

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import logging
-import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -79,45 +78,6 @@ def read_platform(
     watts among hosts with watts. Raises InputError.
     """
     nodes, latencies = _read_nodes(path, roles)
-    platform = _platform(path, nodes, latencies, master, lambda node: node.name)
-    if storage := [node.name for node in nodes if _is_storage(node)]:
-        ignored = f"storage hosts (first of {len(storage)}: {storage[0]!r})"
-        return replace(platform, not_simulated=(*platform.not_simulated, ignored))
-    return platform
-
-
-def read_platform5(
-    path: Path | str, master: str, roles: Mapping[str, str], energy: bool | None = None
-) -> tuple[Platform, tuple[Host, ...]]:
-    """Read the compute hosts in Batsim 5's order, by name with digits as numbers, and the storage hosts in this order.
-
-    `roles` replace those of the file. Raises InputError; also, as Batsim 5 does with `--energy-host`, for a host
-    without one power per p-state, unless `energy` is False.
-    """
-    nodes, latencies = _read_nodes(path, roles)
-    platform = _platform(path, nodes, latencies, master, _by_number, energy is not False)
-    reader = _HostReader(path)
-    disks = sorted((node for node in nodes if _is_storage(node)), key=_by_number)
-    return platform, tuple(reader.host(index, node) for index, node in enumerate(disks))
-
-
-def _is_storage(node: _Node) -> bool:
-    return node.properties.get("role", "").strip() == "storage"
-
-
-def _by_number(node: _Node) -> list[tuple[int, str]]:
-    """Return the name with its digits as numbers: `fast-2` comes before `fast-10`."""
-    return [(int(digits or -1), text) for text, digits in re.findall(r"(\D+)|(\d+)", node.name)]
-
-
-def _platform(
-    path: Path | str,
-    nodes: list[_Node],
-    latencies: list[str],
-    master: str,
-    order: Callable[[_Node], Any],
-    strict_power: bool = False,
-) -> Platform:
     seen: dict[str, int] = {}
     for node in nodes:
         if node.name in seen:
@@ -128,14 +88,9 @@ def _platform(
     if not compute:
         raise InputError(path, "no compute host", "add <host> or <cluster> elements besides the master")
     reader = _HostReader(path)
-    ordered = sorted(compute, key=order)
+    ordered = sorted(compute, key=lambda node: node.name)
     hosts = tuple(reader.host(index, node) for index, node in enumerate(ordered))
     useless = [host for host in hosts if host.no_power]
-    if useless and strict_power:
-        problem = f"host {useless[0].name!r}: {useless[0].no_power}"
-        raise InputError(
-            path, problem, f"give one power per p-state, or leave out energy ({argument('energy', False)})"
-        )
     powerless = [host for host in hosts if not host.has_power]
     if useless or 0 < len(powerless) < len(hosts):
         first = (useless or powerless)[0]
@@ -143,6 +98,8 @@ def _platform(
         reason = first.no_power or "no wattage_per_state"
         _log.warning(text, path, len(powerless), len(hosts), first.name, reason)
     ignored = [f"latency (first of {len(latencies)}: {text}): times differ from Batsim's" for text in latencies[:1]]
+    if storage := [node.name for node in nodes if node.properties.get("role", "").strip() == "storage"]:
+        ignored.append(f"storage hosts (first of {len(storage)}: {storage[0]!r})")
     return Platform(hosts, source=str(path), not_simulated=tuple(ignored))
 
 

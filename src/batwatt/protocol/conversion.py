@@ -15,7 +15,7 @@ from batwatt.checks import object_in, shown
 from batwatt.errors import InputError, ProtocolError
 from batwatt.model.workload import JOB_FIELDS
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.protocol.workload5 import EACH, FIELDS, IN_FILES, full_profile_id, of_batsim_5, parse_workload5, table_of
+from batwatt.protocol.workload5 import EACH, FIELDS, IN_FILES, check_workload5, full_profile_id, of_batsim_5, table_of
 
 
 def profile_of(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def converted(data: Any, path: object, to: str) -> dict[str, Any]:
         # checks the workload
         parse_workload(data, "w0", path, simulate=False)
         return to_batsim5(data, path) if to == "batsim5" else data
-    parse_workload5(data, "w0", path, simulate=False)
+    check_workload5(data, path)
     if to == "batsim5":
         return data
     workload = to_batsim4(data, path)

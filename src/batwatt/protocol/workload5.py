@@ -1,25 +1,18 @@
-"""The workloads and external events of Batsim 5, checked as strictly as by Batsim 5.
-
-Profiles have full ids (`w0!delay`), and are stored in the form of messages (`raw_profiles`) and parsed; `raw` of a job
-is its form in messages.
-"""
+"""The workloads of Batsim 5, checked as strictly as by Batsim 5, and the forms of jobs and profiles in messages."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
-from batwatt.checks import load_json, shown
-from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.model.workload import Composed, Delay, JobSpec, Parallel, Profile, Workload
-from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number
+from batwatt.checks import shown
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.protocol.numbers import MAX_INT
 
 EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
 """Strategies of amounts: for each host, or for all of them together."""
+SEQUENCE = "SequentialCompositionProfile"
 _COMPUTATION = {"cpu": "computation_amount", "com": "communication_amount"}
 _STORAGE = {"bytes_read": "bytes_to_read", "bytes_write": "bytes_to_write", "storage": "storage_name"}
 _STAGING = {"nb_bytes": "bytes_to_transfer", "from": "emitter_storage_name", "to": "receiver_storage_name"}
@@ -28,7 +21,7 @@ FIELDS: dict[str, tuple[str, Mapping[str, str], Mapping[str, Any]]] = {
     "parallel": ("ParallelTaskProfile", {"cpu": "computation_vector", "com": "communication_matrix"}, {}),
     "parallel_homogeneous": ("ParallelTaskHomogeneousProfile", _COMPUTATION, {"generation_strategy": EACH}),
     "parallel_homogeneous_total": ("ParallelTaskHomogeneousProfile", _COMPUTATION, {"generation_strategy": SPREAD}),
-    "composed": ("SequentialCompositionProfile", {"repeat": "repetition_count", "seq": "profile_ids"}, {}),
+    "composed": (SEQUENCE, {"repeat": "repetition_count", "seq": "profile_ids"}, {}),
     "parallel_homogeneous_pfs": ("ParallelTaskOnStorageHomogeneousProfile", _STORAGE, {"generation_strategy": EACH}),
     "data_staging": ("ParallelTaskDataStagingBetweenStoragesProfile", _STAGING, {}),
     "smpi": ("TraceReplayProfile", {"trace": "filename"}, {"trace_type": "SMPI"}),
@@ -43,7 +36,8 @@ NAMES: dict[str, str | None] = {
     "ParallelTaskMergeCompositionProfile": None,
 }
 """Profile types of Batsim 5's files that batwatt supports -> their names in Batsim 4."""
-_REAL_BATSIM = "run it on the real Batsim"
+_NAME = "w0"
+"""Name of a workload in ids."""
 
 
 def full_profile_id(name: str, workload: str) -> str:
@@ -57,15 +51,13 @@ def table_of(name: str, kind: str, table: Mapping[str, Any], extra_data: str) ->
     return {"id": name, "profile_type": kind, "profile": table, **more}
 
 
-def job_table(
-    hosts: int, walltime_s: float | None, extra_data: str, profile_id: str, rigid: bool = True
-) -> dict[str, Any]:
+def job_table(hosts: int, walltime_s: float | None, extra_data: str, profile_id: str) -> dict[str, Any]:
     """Return a job in the form of messages."""
     return {
         "resource_request": hosts,
         "walltime": walltime_s,
         "extra_data": extra_data,
-        "rigid": rigid,
+        "rigid": True,
         "profile_id": profile_id,
     }
 
@@ -83,125 +75,55 @@ def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
     """Raise InputError if a profile of a workload is one of Batsim 5."""
     if profile := of_batsim_5(raw_profiles):
         problem = f"is a workload of Batsim 5 ({profile}), and batwatt reads those of Batsim 4"
-        hint = "convert it: `batwatt convert FILE --to batsim4`; or play Batsim 5 with `batwatt engine`"
-        raise InputError(where, problem, hint)
+        raise InputError(where, problem, "convert it: `batwatt convert FILE --to batsim4`")
 
 
-def job_of(
-    name: str, submit_s: float, hosts: int, profile_id: str, walltime_s: float | None, extra: str, rigid: bool = True
-) -> JobSpec:
-    """Return a job, with its form in messages as `raw`."""
-    table = job_table(hosts, walltime_s, extra, profile_id, rigid)
-    raw = {"job": table, "submission_time": submit_s}
-    limit = None if walltime_s is None or walltime_s < 0.0 else walltime_s
-    return JobSpec(name, submit_s, hosts, profile_id, limit, raw)
+# checks ---------------------------------------------------------------------------------------------------------------
 
 
-def profile_of(name: str, kind: str, table: Mapping[str, Any], ret: int, where: object) -> Profile:
-    """Parse the profile of a table of the protocol. Raises InputError if Batsim refuses it or it is not simulated."""
-
-    def amount(field: str, value: float) -> float:
-        if not value >= 0.0:
-            raise InputError(where, f"{field!r} must be positive ({value!r})", "correct the value")
-        return value
-
-    if kind == "DelayProfile":
-        if not 0.0 < table["delay"] < math.inf:
-            raise InputError(where, f"non-strictly-positive 'delay' ({table['delay']!r})", "give a time in s")
-        return Delay(table["delay"], ret)
-    if kind == "ParallelTaskHomogeneousProfile":
-        flops = amount("computation_amount", table["computation_amount"])
-        _refuse_communication(amount("communication_amount", table["communication_amount"]), where)
-        if table["generation_strategy"] == SPREAD:
-            return Parallel(None, flops, return_code=ret)
-        return Parallel(flops, return_code=ret)
-    if kind == "ParallelTaskProfile":
-        sent = [amount("communication_matrix", value) for value in table["communication_matrix"] or ()]
-        # without computations, the square root of the number of communications is that of the hosts
-        listed = table["computation_vector"] or [0.0] * math.isqrt(len(sent))
-        values = tuple(amount("computation_vector", value) for value in listed)
-        if not values or (sent and len(sent) != len(values) ** 2):
-            problem = f"inconsistent computation and communication vector sizes ({len(values)}, {len(sent)})"
-            raise InputError(where, problem, "give one value per host, and one per ordered pair of hosts")
-        _refuse_communication(max(sent, default=0.0), where)
-        return Parallel(flops=values, return_code=ret)
-    if kind == "SequentialCompositionProfile":
-        home = name.partition("!")[0]
-        parts = tuple(full_profile_id(part, home) for part in table["profile_ids"])
-        if not parts or not table["repetition_count"] > 0:
-            raise InputError(where, "a sequence must have parts and be run once at least", "name a profile")
-        return Composed(parts, table["repetition_count"], ret)
-    if NAMES.get(kind, "") is None:
-        raise InputError(where, f"{kind} is not implemented in Batsim 5", "use other profiles")
-    raise UnsupportedError(where, f"profiles of type {kind} are not simulated by batwatt", _REAL_BATSIM)
-
-
-def _refuse_communication(amount: float, where: object) -> None:
-    if amount > 0.0:
-        raise UnsupportedError(
-            where, f"it communicates {amount:g} bytes, which batwatt does not simulate", _REAL_BATSIM
-        )
-
-
-# workloads ------------------------------------------------------------------------------------------------------------
-
-
-def parse_workload5(data: Any, name: str, path: object, *, simulate: bool = True) -> Workload:
-    """Parse the workload of a JSON object of Batsim 5.
-
-    With `simulate=False` profiles that only Batsim models are accepted. Raises InputError, which names `path`.
-    """
-    place = f"{path}: the workload"
-    _need(data, {"nb_res": "whole", "jobs": "list", "profiles": "object"}, place)
-    profiles: dict[str, Profile] = {}
-    tables: dict[str, Mapping[str, Any]] = {}
-    unsupported: dict[str, UnsupportedError] = {}
+def check_workload5(data: Any, path: object) -> None:
+    """Raise InputError, which names `path`, unless a JSON object is a workload of Batsim 5."""
+    _need(data, {"nb_res": "whole", "jobs": "list", "profiles": "object"}, f"{path}: the workload")
+    parts: dict[str, list[str]] = {}
+    widths: dict[str, int] = {}
     for short, raw in data["profiles"].items():
-        full = f"{name}!{short}"
+        full = f"{_NAME}!{short}"
         where = f"{path}: profile {full!r}"
-        tables[full], arguments = _profile(full, raw, where)
-        try:
-            profiles[full] = profile_of(full, *arguments, where)
-        except UnsupportedError as error:
-            unsupported[full] = error
-    for full, profile in profiles.items():
+        _check_kind(raw, where)
+        _check_amounts(raw, where)
+        parts[full] = [full_profile_id(part, _NAME) for part in (raw["seq"] if raw["type"] == SEQUENCE else ())]
+        if raw["type"] == "ParallelTaskProfile":
+            widths[full] = _width(raw, where)
+    for full, own in parts.items():
         place = f"{path}: profile {full!r}"
-        for part in profile.sequence if isinstance(profile, Composed) else ():
-            if part not in tables:
+        for part in own:
+            if part not in parts:
                 raise InputError(place, f"the used profile {part!r} does not exist", "add it to 'profiles'")
-            if full in parts_of(part, profiles):
+            if full in _all_parts(part, parts):
                 raise InputError(place, "contains itself", "take the cycle out of 'seq'")
-    jobs: dict[str, JobSpec] = {}
+    seen = set()
     for index, raw in enumerate(data["jobs"]):
-        job = _job(raw, name, f"{path}: jobs[{index}]")
-        if job.id in jobs:
-            raise InputError(
-                f"{path}: jobs[{index}]", f"duplication of job id {job.id!r}", "give each an id of its own"
-            )
-        if simulate and not unsupported.keys().isdisjoint(parts_of(job.profile, profiles)):
-            raise next(error for part, error in unsupported.items() if part in parts_of(job.profile, profiles))
-        used = profiles.get(job.profile)
-        if used is None and job.profile not in unsupported:
-            raise UnknownNameError(f"{path}: job {job.id!r}", "profile", job.profile, profiles, "Add it to 'profiles'.")
-        if isinstance(used, Parallel) and used.flops is not None and len(used.flops) != job.hosts:
-            problem = f"'res' is {job.hosts} but its profile {job.profile!r} describes {len(used.flops)} hosts"
-            raise InputError(f"{path}: job {job.id!r}", problem, "make the number of 'cpu' values equal to 'res'")
-        jobs[job.id] = job
-    ordered = tuple(sorted(jobs.values(), key=attrgetter("submit_time_s", "id")))
-    return Workload(name, ordered, profiles, tables, data["nb_res"], str(path))
+        where = f"{path}: jobs[{index}]"
+        name, profile = _checked_job(raw, where)
+        if name in seen:
+            raise InputError(where, f"duplication of job id {name!r}", "give each an id of its own")
+        seen.add(name)
+        if profile not in parts:
+            raise UnknownNameError(f"{path}: job {name!r}", "profile", profile, parts, "Add it to 'profiles'.")
+        if widths.get(profile, raw["res"]) != raw["res"]:
+            problem = f"'res' is {raw['res']} but its profile {profile!r} describes {widths[profile]} hosts"
+            raise InputError(f"{path}: job {name!r}", problem, "make the number of 'cpu' values equal to 'res'")
 
 
-def parts_of(name: str, profiles: Mapping[str, Profile]) -> list[str]:
+def _all_parts(name: str, parts: Mapping[str, list[str]]) -> set[str]:
     """Return the ids of a profile and of all of its parts."""
-    ids = {name: None}
+    ids = {name}
     todo = [name]
     while todo:
-        profile = profiles.get(todo.pop())
-        for part in profile.sequence if isinstance(profile, Composed) else ():
-            if part not in ids:
-                ids[part] = None
-                todo.append(part)
-    return list(ids)
+        fresh = set(parts.get(todo.pop(), ())) - ids
+        ids |= fresh
+        todo += fresh
+    return ids
 
 
 _KINDS: dict[str, tuple[str, Any]] = {
@@ -233,84 +155,69 @@ def _need(raw: Any, fields: Mapping[str, str], where: str) -> None:
             raise InputError(where, f"{field!r} must be {what}, got {shown(raw[field])}", "correct the value")
 
 
-def _extra(raw: Mapping[str, Any]) -> str:
-    extra = raw.get("extra_data", "")
-    return extra if isinstance(extra, str) else json.dumps(extra, separators=(",", ":"), ensure_ascii=False)
-
-
-def _job(raw: Any, workload: str, where: str) -> JobSpec:
+def _checked_job(raw: Any, where: str) -> tuple[str, str]:
+    """Return the full id of a job, and that of its profile. Raises InputError."""
     fields = {"id": "name", "subtime": "number", "res": "whole", "profile": "text", "walltime": "number?"}
     _need(raw, fields | {"extra_data": "extra?"}, where)
     name = str(raw["id"])
-    full = name if "!" in name else f"{workload}!{name}"
-    if full.partition("!")[0] != workload or not full.partition("!")[2] or full.count("!") > 1:
-        raise InputError(where, f"id {name!r} is not a name without '!'", f"rename the job, or write '{workload}!NAME'")
+    full = full_profile_id(name, _NAME)
+    if full.partition("!")[0] != _NAME or not full.partition("!")[2] or full.count("!") > 1:
+        raise InputError(where, f"id {name!r} is not a name without '!'", f"rename the job, or write '{_NAME}!NAME'")
     walltime = raw.get("walltime")
     if walltime is not None and not walltime > 0:
         hint = "leave it out for no limit"
         raise InputError(f"{where} (id {name!r})", f"'walltime' must be > 0 s, got {shown(walltime)}", hint)
-    limit = None if walltime is None else batsim_number(walltime)
-    profile = full_profile_id(raw["profile"], workload)
-    return job_of(full, batsim_number(raw["subtime"]), raw["res"], profile, limit, _extra(raw))
+    return full, full_profile_id(raw["profile"], _NAME)
 
 
-def _profile(name: str, raw: Any, where: str) -> tuple[dict[str, Any], tuple[str, dict[str, Any], int]]:
-    """Return a profile in the form of messages, and its type, table and return code. Raises InputError."""
+def _check_kind(raw: Any, where: str) -> None:
+    """Raise InputError unless a profile is of a type of Batsim 5, and has its fields."""
     _need(raw, {"type": "text", "ret": "whole?", "extra_data": "extra?"}, where)
     kind = raw["type"]
-    table: dict[str, Any] = {}
-    if kind == "DelayProfile":
-        _need(raw, {"delay": "number"}, where)
-        table = {"delay": float(raw["delay"])}
-    elif kind == "ParallelTaskHomogeneousProfile":
-        _need(raw, {"cpu": "number", "com": "number", "generation_strategy": "text?"}, where)
-        strategy = raw.get("generation_strategy", EACH)
-        if strategy not in (EACH, SPREAD):
-            raise InputError(where, f"unknown generation_strategy {shown(strategy)}", f"write {EACH} or {SPREAD}")
-        table = {"computation_amount": float(raw["cpu"]), "communication_amount": float(raw["com"])}
-        table["generation_strategy"] = strategy
-    elif kind == "ParallelTaskProfile":
-        _need(raw, {"cpu": "numbers?", "com": "numbers?"}, where)
-        own = {"computation_vector": "cpu", "communication_matrix": "com"}
-        table = {name: [float(value) for value in raw[field]] for name, field in own.items() if field in raw}
-    elif kind == "SequentialCompositionProfile":
-        _need(raw, {"seq": "names", "repeat": "whole?"}, where)
-        home = name.partition("!")[0]
-        parts = [full_profile_id(part, home) for part in raw["seq"]]
-        table = {"repetition_count": raw.get("repeat", 1), "profile_ids": parts}
+    if kind in _OWN_FIELDS:
+        _need(raw, _OWN_FIELDS[kind], where)
     elif kind in NAMES.values():
         new = next(new for new, old in NAMES.items() if old == kind)
-        raise InputError(where, f"{kind!r} is a type of Batsim 4", f"write {new}, or leave out --protocol 5")
-    elif kind not in NAMES and kind not in _NOT_SIMULATED:
+        raise InputError(where, f"{kind!r} is a type of Batsim 4", f"write {new}")
+    elif kind in NAMES:
+        raise InputError(where, f"{kind} is not implemented in Batsim 5", "use other profiles")
+    elif kind not in _NOT_SIMULATED:
         raise UnknownNameError(where, "profile type", kind, [*NAMES, *_NOT_SIMULATED], "Batsim 5 aborts on it.")
-    full = {"computation_vector": None, "communication_matrix": None} | table
-    return table_of(name, kind, table, _extra(raw)), (kind, full, raw.get("ret", 0))
 
 
+def _check_amounts(raw: Mapping[str, Any], where: str) -> None:
+    """Raise InputError for values of a profile that Batsim refuses."""
+    kind, strategy = raw["type"], raw.get("generation_strategy", EACH)
+    if kind == "DelayProfile" and not raw["delay"] > 0.0:
+        raise InputError(where, f"non-strictly-positive 'delay' ({raw['delay']!r})", "give a time in s")
+    if kind == "ParallelTaskHomogeneousProfile" and strategy not in (EACH, SPREAD):
+        raise InputError(where, f"unknown generation_strategy {shown(strategy)}", f"write {EACH} or {SPREAD}")
+    if kind == SEQUENCE and not (raw["seq"] and raw.get("repeat", 1) > 0):
+        raise InputError(where, "a sequence must have parts and be run once at least", "name a profile")
+    for field, name in _TASKS.get(kind, {}).items():
+        values = raw.get(field, ())
+        for value in values if isinstance(values, list | tuple) else (values,):
+            if not value >= 0.0:
+                raise InputError(where, f"{name!r} must be positive ({value!r})", "correct the value")
+
+
+def _width(raw: Mapping[str, Any], where: str) -> int:
+    """Return the number of hosts of a parallel profile. Raises InputError."""
+    sent = raw.get("com", ())
+    # without computations, the square root of the number of communications is that of the hosts
+    width = len(raw.get("cpu", ())) or math.isqrt(len(sent))
+    if not width or (sent and len(sent) != width**2):
+        problem = f"inconsistent computation and communication vector sizes ({width}, {len(sent)})"
+        raise InputError(where, problem, "give one value per host, and one per ordered pair of hosts")
+    return width
+
+
+_OWN_FIELDS = {
+    "DelayProfile": {"delay": "number"},
+    "ParallelTaskHomogeneousProfile": {"cpu": "number", "com": "number", "generation_strategy": "text?"},
+    "ParallelTaskProfile": {"cpu": "numbers?", "com": "numbers?"},
+    SEQUENCE: {"seq": "names", "repeat": "whole?"},
+}
+"""Profile type -> its fields in files, and their kinds."""
+_TASKS = {FIELDS[kind][0]: FIELDS[kind][1] for kind in ("parallel", "parallel_homogeneous")}
 _NOT_SIMULATED = tuple(dict.fromkeys(there for there, _, _ in FIELDS.values() if there not in NAMES))
-
-
-@dataclass(frozen=True)
-class GenericEvent:
-    """A text for the scheduler at `time_s`; `id` is `ee0!N` for event N of the first file."""
-
-    time_s: float
-    id: str
-    data: str
-
-
-def parse_events5(text: str, name: str, path: object) -> tuple[GenericEvent, ...]:
-    """Parse the external events of Batsim 5, one JSON object per line, in order of time. Raises InputError."""
-    events: list[GenericEvent] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            place = f"{path}: line {number}"
-            raw = load_json(line, place, parse_float=batsim_float)
-            _need(raw, {"type": "text", "timestamp": "number"}, place)
-            if raw["timestamp"] < 0:
-                raise InputError(place, f"'timestamp' must be >= 0 s, got {shown(raw['timestamp'])}", "correct it")
-            if raw["type"] != "generic":
-                raise UnknownNameError(place, "external event type", raw["type"], ["generic"], "Batsim 5 has no other.")
-            _need(raw, {"data": "text"}, place)
-            events.append(GenericEvent(batsim_number(raw["timestamp"]), f"{name}!{len(events)}", raw["data"]))
-    return tuple(sorted(events, key=attrgetter("time_s")))
