@@ -73,8 +73,27 @@ def expected_lengths(jobs: Sequence[ShiftJob]) -> dict[bool, float]:
     return {short: math.fsum(lengths) / len(lengths) for short, lengths in classes.items()}
 
 
-def check_limits(deadline_h: float | None, constraint: str | None) -> None:
-    """Raise InputError if a constraint is unknown, or there is a deadline too."""
+class MeanLengths:
+    """The mean lengths of both classes, over the jobs that have arrived: all that a scheduler knows of a class."""
+
+    def __init__(self) -> None:
+        self._sums = {True: (0.0, 0), False: (0.0, 0)}
+        """(sum in s, number) of the jobs, by whether they are short."""
+
+    def add(self, job: ShiftJob) -> None:
+        """Count a job that arrives, in the order of arrival."""
+        total_s, count = self._sums[is_short(job)]
+        self._sums[is_short(job)] = total_s + job.length_s, count + 1
+
+    def of(self, job: ShiftJob) -> float:
+        """Return the mean in s of the class of a job that has arrived."""
+        total_s, count = self._sums[is_short(job)]
+        return total_s / count
+
+
+def check_limits(deadline_h: float | None, constraint: str | None, clock: str = "UTC") -> None:
+    """Raise InputError if a constraint or its clock is unknown, or there is a deadline too."""
+    time_zone("option clock", "clock", clock)
     if constraint is not None and _kind(constraint) not in CONSTRAINTS:
         raise UnknownNameError("option constraint", "constraint", constraint, CONSTRAINTS, "Take one of these.")
     if deadline_h is not None and constraint is not None:

@@ -286,7 +286,8 @@ class Placement:
 class SharedCluster:
     """A cluster on which a policy places jobs in the order of their arrival; a job stays until it is placed again.
 
-    1. The choice of the policy for the job as if it were alone is taken if it fits.
+    1. The choice of the policy for the job as if it were alone is taken if it fits. A job that cannot meet its deadline
+       in the steps of the policy starts at once.
     2. Else a policy that finds an optimum finds it among what is free: `phase-aware` in the slots that have room for
        the job at its greatest power (if that takes it from machine to machine, on the machines with the most room),
        `oracle` among the starts at whole slots after the arrival.
@@ -300,8 +301,7 @@ class SharedCluster:
     def place(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution | None:
         """Place a job, which holds its cores from now on; return None if it never fits. Raises InputError."""
         calendar, policy = self.calendar, self.policy
-        intervals = policy.choose(job, window, self.integral, inputs)
-        alone = carry_out(job, intervals, checkpoints=policy.checkpoints, apart=policy.exact)
+        alone = self._alone(job, window, inputs)
         execution: Execution | None = alone
         if not calendar.fits(calendar.need(alone)):
             best = policy.exact or policy.choose is oracle
@@ -355,6 +355,13 @@ class SharedCluster:
         )
         # what is saved by rounding alone is not saved
         return after < before - NOISE * abs(before)
+
+    def _alone(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution:
+        try:
+            intervals = self.policy.choose(job, window, self.integral, inputs)
+        except NoPlanError:
+            return self._at_once(job, window, inputs)
+        return carry_out(job, intervals, checkpoints=self.policy.checkpoints, apart=self.policy.exact)
 
     def _at_once(self, job: ShiftJob, window: StartWindow, inputs: PolicyInputs) -> Execution:
         return carry_out(job, immediate(job, window, self.integral, inputs))

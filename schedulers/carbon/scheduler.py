@@ -21,10 +21,10 @@ from batwatt.schedulers.carbon.cluster import CarbonCluster, CarbonJob, CarbonSt
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob
 from batwatt.schedulers.carbon.forecast import SignalForecast, weighed
 from batwatt.schedulers.carbon.policies import (
+    MeanLengths,
     PolicyInputs,
     StartWindow,
     check_limits,
-    is_short,
     policy_named,
     start_window,
 )
@@ -58,6 +58,7 @@ class CarbonOptions(SchedulerOptions):
     wait_h: WaitHours = Field(WAIT_H, description="hours >= 0 that short and long jobs may wait, or one for all")
     deadline_h: float | None = Field(None, gt=0.0, description="hours from arrival to completion, in place of wait_h")
     constraint: str | None = Field(None, description="next-workday or semi-weekly, in place of wait_h")
+    clock: str = Field("UTC", description="time zone of the hours and days of the constraint")
     replan_h: float | None = Field(
         None, ge=0.01, description="period in hours in which waiting jobs are replanned; by default never"
     )
@@ -67,6 +68,9 @@ class CarbonOptions(SchedulerOptions):
     forecast_seed: int = Field(0, ge=0, description="seed of the errors of forecasts")
     forecast_sure_h: float | None = Field(
         None, ge=0.0, description="hours for which forecasts are sure; then the last day repeats; by default all"
+    )
+    step_s: float | None = Field(
+        None, ge=0.1, description="steps in s by which the policy plans a job alone; by default its own"
     )
     slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
     capacity: Timeline | None = Field(None, description="file of the number of machines over time")
@@ -90,7 +94,7 @@ class Carbon(Scheduler[CarbonOptions]):
 
     def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
-        check_limits(self.settings.deadline_h, self.settings.constraint)
+        check_limits(self.settings.deadline_h, self.settings.constraint, self.settings.clock)
         self.executions: dict[str, Execution] = {}
         """Planned executions by the job's id."""
         self._selection: NodeSelection = make("node_selection", self.settings.node_selection)
@@ -107,8 +111,7 @@ class Carbon(Scheduler[CarbonOptions]):
         """The time between two plannings."""
         self._turn = 0
         """Number of times at which replanning was due."""
-        self._lengths = {True: (0.0, 0), False: (0.0, 0)}
-        """(sum in s, number) of the jobs that have arrived, by whether they are short."""
+        self._lengths = MeanLengths()
 
     @classmethod
     def needs_alike_hosts(cls, options: Mapping[str, Any]) -> bool:
@@ -159,10 +162,10 @@ class Carbon(Scheduler[CarbonOptions]):
     def _plan(self, job: ShiftJob) -> tuple[Execution | None, StartWindow]:
         """Return the execution of a job, None if it can never run, and its window. Raises InputError."""
         settings = self.settings
-        total_s, count = self._lengths[is_short(job)]
-        self._lengths[is_short(job)] = total_s + job.length_s, count + 1
+        self._lengths.add(job)
         self.shared.integral = self.forecast.at(job.arrival_s)
-        window = start_window(job, self.shared.integral, settings.wait_h, settings.deadline_h, settings.constraint)
+        limits = settings.wait_h, settings.deadline_h, settings.constraint, settings.clock
+        window = start_window(job, self.shared.integral, *limits)
         allowed = window.after(self.cluster.earliest_s(job.arrival_s))
         inputs = self._inputs_of(job)
         execution = self.shared.place(job, allowed, inputs)
@@ -175,9 +178,8 @@ class Carbon(Scheduler[CarbonOptions]):
         return execution, window
 
     def _inputs_of(self, job: ShiftJob) -> PolicyInputs:
-        """Return the inputs of policies: the mean length of the job's class so far."""
-        total_s, count = self._lengths[is_short(job)]
-        return PolicyInputs(total_s / count)
+        """Return the inputs of policies: the mean length of the job's class so far, and the steps."""
+        return PolicyInputs(self._lengths.of(job), self.settings.step_s)
 
     def _plan_anew(self, now_s: float) -> None:
         """Plan waiting jobs again; a job that must have started by now keeps its plan."""

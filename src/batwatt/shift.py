@@ -18,7 +18,7 @@ from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant, run_times_s
 from batwatt.model.workload import Workload
 from batwatt.schedulers.carbon.forecast import SignalForecast
-from batwatt.schedulers.carbon.policies import PolicyInputs, by_class, is_short, policy_named
+from batwatt.schedulers.carbon.policies import MeanLengths, PolicyInputs, by_class, policy_named
 from batwatt.scheduling.base import WAIT_H, WaitHours
 from batwatt.scheduling.job import request_s
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
@@ -72,17 +72,16 @@ def held_until(
         ]
     forecast = SignalForecast(signal, shift.forecast_error, shift.forecast_seed, shift.forecast_sure_h)
     begins_s: dict[str, float] = {}
-    sums = {True: (0.0, 0), False: (0.0, 0)}
+    means = MeanLengths()
     for job, length_s in sorted(zip(workload.jobs, lengths, strict=True), key=lambda pair: pair[0].submit_time_s):
         if not 0.0 < length_s < math.inf:
             continue
         alone = ShiftJob(job.id, job.submit_time_s, constant(length_s, 1.0))
-        short = is_short(alone)
-        total, count = sums[short] = sums[short][0] + length_s, sums[short][1] + 1
+        means.add(alone)
+        mean_s = means.of(alone)
         window = by_class(alone, shift.wait_h)
-        if window.latest_s + max(length_s, total / count) > signal.until_s:
+        if window.latest_s + max(length_s, mean_s) > signal.until_s:
             continue
-        begins_s[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), PolicyInputs(total / count))[0][
-            0
-        ]
+        seen = forecast.at(job.submit_time_s)
+        begins_s[job.id] = policy.choose(alone, window, seen, PolicyInputs(mean_s))[0][0]
     return begins_s

@@ -431,6 +431,7 @@ def carbon(draw) -> Case:
         "replan_h": st.sampled_from([0.5, 2.0]),
         "forecast_error": st.sampled_from([0.1, 0.5]),
         "slot_s": st.sampled_from([60.0, 900.0]),
+        "step_s": st.sampled_from([60.0, 900.0]),
     }
     options = draw(st.fixed_dictionaries({"policy": policies}, optional=optional))
     capacity = series([*draw(counts), MACHINES], draw(st.sampled_from([700.0, 3600.0, 5431.0])))
