@@ -28,7 +28,7 @@ RISK = "-w workloads/risk-small.txt --window 86400:259200 --machines 152 --cores
 WALK = f"{RISK} --capacity power_profiles/walk-small.csv"
 TNG = "-w made/tng.csv --machines 10 --cores 32 --window 21600:86400 --capacity walk:range=0.6,seed=1,window=86400"
 RICH = "-w made/rich.csv --machines 10 --cores 4"
-CARBON_JOBS = f"-w workloads/carbon/jobs.csv --carbon {CARBON}"
+PHASES = "-p made/carbon.xml -w made/carbon.json"
 MOST = "--capacity constant:mean=0.8"
 MARCONI = "-p platforms/marconi100-48.xml -w made/power-jobs.json"
 FIGURE1 = (
@@ -256,32 +256,32 @@ def _checkpoint() -> Named:
 
 
 def _carbon() -> Named:
+    shifted = f"{PHASES} -s carbon"
     policies = "immediate latest lowest oracle waiting cst-oracle cst-average suspend-resume suspend-resume-threshold"
     more = ["wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"]
     for policy in [*policies.split(), *more]:
-        yield f"carbon run {policy}", f"carbon run {CARBON_JOBS} --policy {policy} -e out/x"
-    slots = "--slot-s 300"
-    yield "carbon run slots", f"carbon run {CARBON_JOBS} --policy phase-aware {slots} -e out/x --json"
-    columns = f"{CARBON_JOBS},column=carbon_intensity --price '{PRICE},column=price (EUR/kWh)' --price-weight 9"
-    yield "carbon run columns", f"carbon run {columns} --policy phase-aware -e out/x"
+        yield _run(f"carbon engine {policy}", shifted, policy=policy, signal=CARBON)
+    yield _run("carbon engine steps", shifted, policy="phase-aware", signal=CARBON, step_s=300)
+    columns = f"--carbon {CARBON},column=carbon_intensity --price '{PRICE},column=price (EUR/kWh)'"
+    yield _run("carbon engine columns", f"{shifted} {columns}", policy="phase-aware", price_weight=9)
     zone = "--carbon made/electricitymaps.csv,kind=direct,zone=Germany,tz=Europe/Berlin,from=2024-07-01T06:00Z"
-    yield "carbon run zone", f"carbon run -w workloads/carbon/jobs.csv {zone} --policy lowest --wait 4 -e out/x"
-    priced = f"--price {PRICE} --price-weight 100 --carbon-weight 0.5 --watts 90 --deadline 20"
-    yield "carbon run price", f"carbon run {CARBON_JOBS} --policy phase-aware {priced} -e out/x"
-    few = "--policy immediate,phase-aware,suspend-resume -o out/c.csv"
-    yield "carbon run several", f"carbon run {CARBON_JOBS} --price {PRICE} --price-weight 100 {few}"
-    yield "carbon run several wait", f"carbon run {CARBON_JOBS} --wait 3x12 --policy oracle,waiting,cst-average"
+    yield _run("carbon engine zone", f"{shifted} {zone}", policy="lowest", wait_h=[4])
+    priced = {"price_weight": 100, "carbon_weight": 0.5, "deadline_h": 20}
+    yield _run("carbon engine price", f"{shifted} --carbon {CARBON} --price {PRICE}", policy="phase-aware", **priced)
+    constraint = {"constraint": "semi-weekly", "clock": "Europe/Berlin"}
+    yield _run("carbon engine constraint", f"{shifted} --carbon {CARBON}", policy="suspend-resume", **constraint)
+    several = " ".join(f"""-c '{name}=carbon {{"policy": "{name}"}}'""" for name in ("immediate", "phase-aware"))
+    yield "carbon compare", f"compare {PHASES} --carbon {CARBON} --price {PRICE} {several} -e out/x"
     ends = "--start 2024-07-02T13:00 --deadline 2024-07-03T15:00"
     job = f"workloads/carbon/job.json --carbon {CARBON}"
     yield "carbon plan", f"carbon plan {job} {ends}"
+    yield (
+        "carbon plan price",
+        f"carbon plan {job} {ends} --price {PRICE} --price-weight 9 --carbon-weight 2 --slot-s 300",
+    )
     yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --carbon {CARBON} {ends} --checkpoints --cpus 4"
-    constraint = "--policy wait-awhile-interrupting --constraint semi-weekly"
-    yield "carbon run constraint", f"carbon run {CARBON_JOBS} {constraint} -e out/x"
     workload = "workloads/carbon/jobs.csv --watts 60 --machines 20 -o out/w.json -p out/p.xml"
     yield "carbon workload", f"carbon workload {workload}"
-    for policy in ("phase-aware", "immediate", "suspend-resume"):
-        words = "-p made/carbon.xml -w made/carbon.json -s carbon"
-        yield _run(f"carbon engine {policy}", words, policy=policy, signal=CARBON)
     replanned = {"forecast_error": 0.1, "forecast_seed": 2, "replan_h": 6}
     yield _run("carbon engine cluster", f"{SITE} {BOTH} -s carbon", policy="oracle", wait_h=[6, 24], **replanned)
     yield _run("carbon engine sun", f"{SITE} {SUN} {BOTH} -s carbon", policy="waiting", constraint="next-workday")

@@ -23,7 +23,6 @@ from batwatt.cli.main import application
 from batwatt.results.figures import METRICS
 from batwatt.results.run_files import FILES
 from batwatt.run.find_scheduler import our_schedulers
-from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS
 from batwatt.scheduling.base import bounds_of
 from batwatt.scheduling.registry import KINDS, describe, first_line
 
@@ -290,12 +289,6 @@ def metrics() -> str:
     return table(("metric", "unit", "meaning", "better"), rows)
 
 
-def segments() -> str:
-    """Return the columns of the segments of `batwatt carbon run`."""
-    rows = [(f"`{name}`", _plain(meaning)) for name, meaning in SEGMENT_COLUMNS.items()]
-    return table(("column", "meaning"), rows)
-
-
 def observations() -> str:
     """Return the columns of an observation of an agent."""
     from batwatt.gym import OBSERVATIONS
@@ -316,6 +309,5 @@ def rewards() -> str:
 
 
 GENERATED: dict[str, Callable[..., str]] = {
-    function.__name__: function
-    for function in (cli, schedulers, kinds, parts, columns, metrics, segments, observations, rewards)
+    function.__name__: function for function in (cli, schedulers, kinds, parts, columns, metrics, observations, rewards)
 }

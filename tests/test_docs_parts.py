@@ -67,8 +67,8 @@ def test_varcap_refuses_a_backfilling_that_only_places(house: House):
 def test_a_carbon_policy_runs_and_keeps_the_laws(house: House):
     plugin = written(house.folder, "policy.py")
     jobs = ROOT / "workloads" / "carbon" / "jobs.csv"
-    words = ("-w", jobs, "--carbon", CARBON, "--policy", "half-way", "--wait", "10", "-e", house.out / "x")
-    done = house.batwatt("carbon", "run", "--plugin", plugin, *words)
+    words = ("-w", jobs, "--machines", 20, "--carbon", CARBON, "-s", "carbon", "-e", house.out / "x")
+    done = house.batwatt("run", "--plugin", plugin, *words, "-o", '{"policy": "half-way", "wait_h": [10]}')
     assert done.code == 0, done.err
     check_part("policy", "half-way", plugin=plugin, cases=2)
 

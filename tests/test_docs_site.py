@@ -15,7 +15,6 @@ from cli_commands import COMMANDS, LEAVES
 from batwatt.results.figures import METRICS
 from batwatt.results.run_files import FILES
 from batwatt.run.find_scheduler import our_schedulers
-from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS
 from batwatt.scheduling.registry import describe
 
 pytest.importorskip("mkdocs", reason="no MkDocs: pip install -e '.[docs]'")
@@ -59,10 +58,9 @@ def test_a_table_shows_everything(hooks, name, title):
     assert len({row.count("|") - row.count("\\|") for row in rows}) <= 1
 
 
-def test_every_part_segment_column_observation_and_reward_is_shown(hooks):
+def test_every_part_observation_and_reward_is_shown(hooks):
     gym = pytest.importorskip("batwatt.gym", reason="no Gymnasium: pip install -e '.[gym]'")
-    declared = {"outputs": SEGMENT_COLUMNS, "gym": gym.OBSERVATIONS | gym.REWARDS}
-    declared["parts"] = [name for _, name, _ in describe()]
+    declared = {"gym": gym.OBSERVATIONS | gym.REWARDS, "parts": [name for _, name, _ in describe()]}
     for name, rows in declared.items():
         text = page(hooks, f"reference/{name}.md")
         assert [row for row in rows if f"\n| `{row}` |" not in text] == []

@@ -45,9 +45,7 @@ def _pairs(value: Any) -> Iterator[tuple[str, str]]:
 
 def _options() -> set[tuple[str, str]]:
     objects = [json.loads(word[word.index("{") :]) for word in WORDS if "{" in word]
-    pairs = {(option, str(text)) for value in objects for option, text in _pairs(value)}
-    policies = re.findall(r"--polic(?:y|ies) (\S+)", TEXT)
-    return pairs | {("policy", name) for text in policies for name in text.split(",")}
+    return {(option, str(text)) for value in objects for option, text in _pairs(value)}
 
 
 OPTIONS = _options()

@@ -26,8 +26,8 @@ import pandas as pd
 
 from batwatt.model.work import Array
 from batwatt.schedulers.carbon.execution import ShiftJob
-from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS, Outcome
 from batwatt.units import HOUR_S
+from papers.carbon.simulator import SEGMENT_COLUMNS, Outcome
 
 TICK_S = 5.0
 HOUR = 720

@@ -32,9 +32,9 @@ from batwatt.results.carbon import RunCarbon, account
 from batwatt.results.run_files import write_record
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.carbon.execution import ShiftJob
-from batwatt.schedulers.carbon.simulator import Outcome, ShiftOptions, simulate
 from batwatt.units import HOUR_S
 from papers.carbon import gaia, tables
+from papers.carbon.simulator import Outcome, ShiftOptions, simulate
 from papers.pages import number
 
 DAYS = 40.0
@@ -72,8 +72,8 @@ def shifted(outcome: Outcome, base: Outcome, grams: str, decimals: int) -> dict[
 
 
 def alone(jobs: Sequence[ShiftJob], integral: Timeline) -> pd.DataFrame:
-    """Compare GAIA by its own rules with its policies in continuous time."""
-    options = ShiftOptions(wait_h=WAIT_H)
+    """Compare GAIA by its own rules with its policies in continuous time, on the mean lengths that GAIA foresees."""
+    options = ShiftOptions(wait_h=WAIT_H, foreseen=True)
     theirs = [gaia.simulate(jobs, list(integral.values), name, WAIT_H) for name in BOTH]
     ours = [simulate(jobs, integral, name, options) for name in BOTH]
     rows = []

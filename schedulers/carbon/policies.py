@@ -65,14 +65,6 @@ def is_short(job: ShiftJob) -> bool:
     return job.length_s < SHORT_S
 
 
-def expected_lengths(jobs: Sequence[ShiftJob]) -> dict[bool, float]:
-    """Return the mean length in s of the short jobs (True) and of the long ones (False), if there are any."""
-    classes: dict[bool, list[float]] = {}
-    for job in jobs:
-        classes.setdefault(is_short(job), []).append(job.length_s)
-    return {short: math.fsum(lengths) / len(lengths) for short, lengths in classes.items()}
-
-
 class MeanLengths:
     """The mean lengths of both classes, over the jobs that have arrived: all that a scheduler knows of a class."""
 

@@ -1,4 +1,4 @@
-"""`batwatt carbon plan` and `batwatt carbon run`: what they write and print, worked out by hand."""
+"""`batwatt carbon plan`, and runs and accounts of jobs in phases: what they write and print, worked out by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pandas as pd
-import pytest
 from carbon_talk import CARBON, JOBS, content, good, hourly
 
 TWO_HOURS = {"work": [{"duration": 7200, "power": 1000}]}
@@ -63,44 +62,50 @@ def test_keys_of_a_price(house):
     assert content(plan(house, *words, "--price", f"{price},unit=EUR/MWh,repeat=yes"))["cost"] == 2
 
 
-# run -----------------------------------------------------------------------------------------------------------------
+# run ------------------------------------------------------------------------------------------------------------------
 
 
-def run(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", signal=None, to="x"):
-    words = words if to is None else (*words, "-e", house.out / to)
+def workload(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n"):
+    """Words of a run of jobs in phases; the files of the run have the prefix x."""
     path = jobs if isinstance(jobs, Path) else house.write("jobs.csv", jobs)
-    return house.batwatt("carbon", "run", "-w", path, "--carbon", signal or hourly(house), *words)
+    files = house.folder / "w.json", house.folder / "p.xml"
+    good(house.batwatt("carbon", "workload", path, "-o", files[0], "-p", files[1], *words), quiet=False)
+    return ("-w", files[0], "-p", files[1])
 
 
 def test_a_run_by_hand(house):
     """An hour on 2 cpus of 500 W: 1 kWh at 400 g, or an hour later at 100 g; at 40 g per EUR the price decides."""
     price = hourly(house, [1, 9] * 12, "price.csv", "price (EUR/kWh)")
-    done = good(run(house, "--policy", "oracle", "--watts", 500, "--wait", 3, "--price", price))
-    metrics = house.metrics()
-    assert metrics["inputs"]["wait"] == "3" and metrics["inputs"]["watts"] == 500
-    assert metrics.items() >= {
-        "policy": "oracle", "immediate_carbon_g": 400, "saved_share": 0.75, "carbon_g": 100, "energy_j": 3.6e6,
-        "mean_total_wait_s": 3600, "segments": 1, "jobs": 1, "late_jobs": 0, "cost": 9,
-    }.items()  # fmt: skip
-    [row] = pd.read_csv(house.out / "x_segments.csv").to_dict("records")
-    assert (row["job"], row["begin_s"], row["end_s"], row["cpus"], row["cost"]) == (1, 3600, 7200, 2, 9)
-    table = [line.split("\t") for line in done.out.splitlines()]
-    assert table[0][:3] == ["policy", "carbon_g", "saved_share"]
-    assert table[1][:3] == ["immediate", "400.0", "0.0"] and table[2][:3] == ["oracle", "100.0", "0.75"]
-    assert house.left == ["x_metrics.json", "x_segments.csv"]
-    hours = ("--length-unit", "hours", "--deadline", 2, "--watts", 500, "--price", price, "--price-weight", 40)
-    good(run(house, "--policy", "oracle", *hours, jobs="arrival_time|length|cpus\n0|1|2\n"))
-    assert (house.metrics()["carbon_g"], house.metrics()["cost"]) == (400, 1)
+    signals = ("--carbon", f"{hourly(house)},from=2024-07-01", "--price", f"{price},repeat=yes")
+    inputs = workload(house, "--machines", 2, "--watts", 500)
+    shifted = (*inputs, *signals, "-s", "carbon", "-e", house.out / "x")
+    good(house.batwatt("run", *shifted, "-o", '{"policy": "oracle", "wait_h": [3]}'), quiet=False)
+    assert house.metrics().items() >= {"carbon_g": 100, "cost": 9, "energy_j": 3.6e6, "mean_wait_s": 3600}.items()
+    segments = house.out / "segments.csv"
+    words = ("-w", inputs[1], *signals, "--segments", segments)
+    assert content(house.batwatt("carbon", "account", house.out / "x", *words)) == {
+        "carbon_g": 100, "energy_j": 3.6e6, "cost": 9, "idle_carbon_g": 0, "idle_energy_j": 0, "idle_cost": 0,
+        "mean_total_wait_s": 3600, "segments": 1, "jobs": 1, "averaged_rows": 0,
+    }  # fmt: skip
+    [row] = pd.read_csv(segments).to_dict("records")
+    assert (row["job"], row["begin_s"], row["end_s"], row["cost"]) == (1, 3600, 7200, 9)
+    inputs = workload(
+        house, "--machines", 2, "--watts", 500, "--length-unit", "hours", jobs="arrival_time|length|cpus\n0|1|2\n"
+    )
+    shifted = (*inputs, *signals, "-s", "carbon", "-e", house.out / "y")
+    good(house.batwatt("run", *shifted, "-o", '{"policy": "oracle", "deadline_h": 2, "price_weight": 40}'), quiet=False)
+    figures = json.loads((house.out / "y_metrics.json").read_text())
+    assert (figures["carbon_g"], figures["cost"]) == (400, 1)
 
 
 def test_several_policies_order_as_the_laws_have_it(house):
-    names = "immediate,oracle,suspend-resume,phase-aware"
-    file = house.out / "all.csv"
-    words = ("--policy", names, "--deadline", 24, "-o", file)
-    done = good(run(house, *words, jobs=JOBS, signal=CARBON, to=None))
-    table = pd.read_csv(file).set_index("policy")
-    assert table.index.tolist() == names.split(",") == [line.split("\t")[0] for line in done.out.splitlines()[1:]]
+    names = ["immediate", "oracle", "suspend-resume", "phase-aware"]
+    inputs = workload(house, "--machines", 20, "--watts", 60, jobs=JOBS)
+    cases = [f'{name}=carbon {{"policy": "{name}", "deadline_h": 24}}' for name in names]
+    words = (*inputs, "--carbon", CARBON, "-e", house.out / "x", *(word for case in cases for word in ("-c", case)))
+    done = good(house.batwatt("compare", *words), quiet=False)
+    table = pd.read_csv(house.out / "x_comparison.csv").set_index("case")
+    assert table.index.tolist() == names == [line.split("\t")[0] for line in done.out.splitlines()[1:]]
     grams = table["carbon_g"]
     assert grams["phase-aware"] < grams["oracle"] < grams["immediate"]
-    assert table.loc["oracle", "saved_share"] == pytest.approx(1 - grams["oracle"] / grams["immediate"])
-    assert (table["jobs"] == 8).all()
+    assert (table["jobs_finished"] == 8).all()

@@ -142,7 +142,7 @@ def test_completion(house, monkeypatch):
     monkeypatch.chdir(house.folder)
     for line, words in {
         "c": {"compare", "campaign", "checkpoint", "carbon", "convert", "characterise"},
-        "carbon r": {"run"},
+        "carbon p": {"plan"},
         "run --env": {"--envelope"},
         "run -s ri": {"riskaware"},
         "run -s mine": {"mine.py", "mined/"},

@@ -41,7 +41,8 @@ generate workload --jobs-per-hour 10 --hours 2 --seed 3 -o x.json
 policies varcap
 checkpoint plan d.json --method dp
 carbon plan m.json --carbon s.csv --start 0 --deadline 86400 --cpus 1
-carbon run --policy oracle -w j.csv --carbon s.csv --deadline 48 -e x
+carbon workload j.csv --watts 60 --machines 8 -o w.json -p p.xml
+run -w j.csv --machines 8 --carbon s.csv -s carbon -o {"policy":"oracle","deadline_h":48,"step_s":600} -e x
 init x
 """.strip().splitlines()
 ]

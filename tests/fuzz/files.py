@@ -128,7 +128,7 @@ KINDS = {
         read_model, command("carbon", "plan", "{}", "--carbon", S, *PLAN))),
     "carbon jobs": ("x.csv", octets, _bytes_of("workloads/carbon/jobs.csv"), (
         read_phase_jobs,
-        command("carbon", "run", "--policy", "oracle", "-w", "{}", "--carbon", S, "--deadline", "48", "-e", "OUT"))),
+        command("carbon", "workload", "{}", "--watts", "60", "--machines", "8", "-o", "OUT", "-p", "OUT.xml"))),
     "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
     "reference": ("x.csv", octets, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
     "toml": ("x.toml", octets, _bytes_of("platforms/small.toml"), (read_platform_xml,)),

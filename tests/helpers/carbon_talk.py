@@ -1,4 +1,4 @@
-"""What the tests of carbon share: signals by the hour, how commands end, jobs and machines."""
+"""What the tests of carbon share: signals by the hour, how commands end, jobs and machines, runs of jobs in phases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from pathlib import Path
 import pandas as pd
 
 import batwatt as bw
+from batwatt.batsim.adapters import simulate
+from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.inputs.batsim_files import phase_workload
 from batwatt.model.platform import MachineSpec, machines_platform
+from batwatt.protocol.workload4 import parse_workload
+from batwatt.results.carbon import account
+from batwatt.results.run_files import write_record
+from batwatt.schedulers.carbon import Carbon
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, JOB = ROOT / "workloads" / "carbon" / "jobs.csv", ROOT / "workloads" / "carbon" / "job.json"
@@ -30,8 +38,8 @@ def content(done):
     return json.loads(done.out)
 
 
-def good(done):
-    assert done.code == 0 and done.err == "", done.err
+def good(done, quiet=True):
+    assert done.code == 0 and not (quiet and done.err), done.err
     return done
 
 
@@ -42,3 +50,19 @@ def jobs(*rows):
 
 def machines(count, cores=1, **more):
     return machines_platform(MachineSpec(count, cores, core_w=POWER_W, **more))
+
+
+def play(jobs, machines, prefix, wrap=lambda link: link, **options):
+    """(scheduler, workload) after a run of jobs in phases whose files are under the prefix."""
+    owner, data = phase_workload(jobs, machines)
+    workload = parse_workload(data, "w0", "test")
+    engine = Engine(machines_platform(owner), [workload], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    scheduler = Carbon(options)
+    write_record(simulate(engine, scheduler, wrap), prefix)
+    return scheduler, workload
+
+
+def run_alone(jobs, prefix, signal, price=None, **options):
+    """The account of a run in which each job has machines of its own."""
+    _, workload = play(jobs, sum(job.cpus for job in jobs), prefix, signal=signal, price=price, **options)
+    return account(prefix, signal, workload, price=price)

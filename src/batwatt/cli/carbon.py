@@ -6,22 +6,20 @@ import typer
 
 from batwatt.cli.carbon_engine import account_command, workload_command
 from batwatt.cli.carbon_plan import plan_command
-from batwatt.cli.carbon_run import run_command
 
 carbon = typer.Typer(
     name="carbon",
     no_args_is_help=True,
-    help="""Shift jobs in time, and suspend them, to emit less carbon or to pay less.
+    help="""Plan jobs in phases, make workloads of them, and compute what their runs emit.
 
     [bold]Example:[/]
-    batwatt carbon run -w workloads/carbon/jobs.csv
+    batwatt carbon plan workloads/carbon/job.json
       --carbon power_profiles/carbon/carbon-hourly.csv
-      --policy phase-aware -e out/x
+      --deadline 86400
     """,
     rich_markup_mode="rich",
 )
 
-carbon.command("run")(run_command)
 carbon.command("plan")(plan_command)
 carbon.command("workload")(workload_command)
 carbon.command("account")(account_command)

@@ -22,7 +22,9 @@ from batwatt.files import whole_file, write_json
 
 
 def workload_command(
-    jobs: Annotated[Path, typer.Argument(metavar="JOBS", help="CSV as for `carbon run`.")],
+    jobs: Annotated[
+        Path, typer.Argument(metavar="JOBS", help="CSV: arrival_time,length,cpus; and name and args of their models.")
+    ],
     machines: Annotated[int, typer.Option("--machines", help="Machines, one for each cpu of a job.", min=1)],
     output: Annotated[Path, typer.Option("-o", "--output", help="File of the workload (JSON).")],
     platform: Annotated[Path, typer.Option("-p", "--platform", help="File of the platform (XML).")],

@@ -10,17 +10,13 @@ import typer
 
 from batwatt.checks import finite
 from batwatt.cli.options import input_option, parse_unit
-from batwatt.cli.shared import parse_numbers
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
     from batwatt.model.timeline import Timeline
     from batwatt.model.work import ShiftJob
 
-PLANNING = "Planning"
-_signal, _price, _planning, _waiting = (
-    partial(typer.Option, rich_help_panel=panel) for panel in ("Signal", "Price", PLANNING, "Waiting")
-)
+_signal, _price, _planning = (partial(typer.Option, rich_help_panel=panel) for panel in ("Signal", "Price", "Planning"))
 CarbonFile = Annotated[
     str,
     _signal("--carbon", help="Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01."),
@@ -36,12 +32,6 @@ Slot = Annotated[
     float | None, _planning("--slot-s", help="Length of the slots of plans, s.", show_default="as they fit")
 ]
 Checkpoints = Annotated[bool, _planning("--checkpoints", help="Suspended jobs go back to their last checkpoint phase.")]
-Wait = Annotated[
-    str | None,
-    _waiting("--wait", help="Hours that short (< 2 h) and long jobs may wait, or all.", show_default="6x24"),
-]
-DeadlineH = Annotated[float | None, _waiting("--deadline", help="Hours from arrival to end, without --wait.")]
-Constraint = Annotated[str | None, _waiting("--constraint", help="Without --wait: next-workday or semi-weekly.")]
 
 
 def price_of(text: str | None, carbon: Timeline) -> Timeline | None:
@@ -67,14 +57,6 @@ def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJo
     from batwatt.inputs.batsim_files import read_phase_jobs
 
     return read_phase_jobs(path, parse_unit(length_unit), watts_of(watts))
-
-
-def parse_wait(text: str) -> tuple[float, ...]:
-    """Return the hours of `6x24`, or of a single number. Raises InputError."""
-    hours = parse_numbers(text.lower(), "x")
-    if not (len(hours) in (1, 2) and all(hour >= 0.0 for hour in hours)):
-        raise InputError("--wait", f"{text!r} is not SHORTxLONG in hours", "write for instance 6x24, or 12 for all")
-    return hours
 
 
 def watts_of(watts: float | None) -> float:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from batwatt.checks import finite
 from batwatt.errors import UnknownNameError
 
 Name = TypeVar("Name", bound=str)
@@ -18,14 +17,6 @@ def one_of(option: str, kind: str, text: str, names: Sequence[Name]) -> Name:
         if name == text:
             return name
     raise UnknownNameError(option, kind, text, names, "Give one of these.")
-
-
-def parse_numbers(text: str, between: str) -> tuple[float, ...]:
-    """Return the finite numbers of a list; none if a part is not a number."""
-    try:
-        return tuple(finite(part) for part in text.split(between))
-    except ValueError:
-        return ()
 
 
 def without_none(options: Mapping[str, Any]) -> dict[str, Any]:

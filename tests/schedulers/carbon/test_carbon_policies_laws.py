@@ -15,8 +15,6 @@ from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, Steps
 from batwatt.schedulers.carbon.execution import ShiftJob, carry_out
 from batwatt.schedulers.carbon.policies import POLICIES, PolicyInputs, StartWindow, policy_named
-from batwatt.schedulers.carbon.simulator import ShiftOptions, simulate
-from batwatt.units import HOUR_S
 
 PHASES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), min_size=1, max_size=4)
 STEPS = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9)), min_size=1, max_size=12)
@@ -172,19 +170,15 @@ def test_who_knows_more_emits_less(case):
 @given(cases(startup=True), st.sampled_from(list(POLICIES)))
 def test_all_work_is_done_in_the_window(case, name):
     job, window, integral = case
-    outcome = simulated(job, window, integral, name)
-    rows = outcome.segments
-    assert rows["work_s"].sum() == pytest.approx(job.model.work_s)
-    assert rows["begin_s"].min() >= window.arrival_s
+    policy = POLICIES[name]
+    intervals = policy.choose(job, window, integral, PolicyInputs(job.length_s))
+    execution = carry_out(job, intervals, checkpoints=policy.checkpoints, apart=policy.exact)
+    progress = [(0.0, 0.0), *((segment.from_s, segment.to_s) for segment in execution.segments)]
+    assert all(begin <= before for (_, before), (begin, _) in pairwise(progress))
+    assert progress[-1][1] == job.model.work_s
+    assert execution.begin_s >= window.arrival_s
     # who knows of start-ups, or does not suspend, is in time
-    if POLICIES[name].exact or not POLICIES[name].interrupting or not job.model.startup:
-        assert rows["end_s"].max() <= window.deadline_s(job) + 1e-9
-        assert outcome.metrics()["late_jobs"] == 0
-    if not POLICIES[name].interrupting:
-        assert outcome.metrics()["energy_j"] == pytest.approx(job.cpus * job.model.energy_j)
-    if not job.model.startup:
-        assert outcome.metrics()["energy_j"] == pytest.approx(job.cpus * job.model.energy_j)
-
-
-def simulated(job: ShiftJob, window: StartWindow, integral: Timeline, name: str, **options: object):
-    return simulate([job], integral, name, ShiftOptions(wait_h=(window.wait_s / HOUR_S,), **options))
+    if policy.exact or not policy.interrupting or not job.model.startup:
+        assert execution.end_s <= window.deadline_s(job) + 1e-9
+    if not (policy.interrupting and job.model.startup):
+        assert execution.energy_j == pytest.approx(job.cpus * job.model.energy_j)

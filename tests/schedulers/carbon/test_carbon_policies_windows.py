@@ -11,14 +11,7 @@ from batwatt.model.signal import parse_date_s
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import constant
 from batwatt.schedulers.carbon.execution import ShiftJob
-from batwatt.schedulers.carbon.policies import (
-    MeanLengths,
-    StartWindow,
-    by_class,
-    by_constraint,
-    by_deadline,
-    expected_lengths,
-)
+from batwatt.schedulers.carbon.policies import MeanLengths, StartWindow, by_class, by_constraint, by_deadline
 
 HOUR = 3600.0
 DAY = 24.0
@@ -86,7 +79,6 @@ def test_two_hours_are_long():
     assert by_class(job(1.99), (6.0, 24.0)).wait_s == 6 * HOUR
     assert by_class(job(2.0), (6.0, 24.0)).wait_s == 24 * HOUR
     assert by_class(job(2.0), (3.0,)).wait_s == 3 * HOUR
-    assert expected_lengths([job(1.0), job(1.5), job(2.0), job(8.0)]) == {True: 4500.0, False: 5 * HOUR}
 
 
 def test_mean_lengths_are_of_the_jobs_so_far():

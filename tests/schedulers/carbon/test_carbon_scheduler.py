@@ -7,23 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from carbon_talk import play
 from examples import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from links import ThroughText
 
-from batwatt.batsim.adapters import simulate
-from batwatt.batsim.batsim4 import EngineConfig
-from batwatt.engine.core import Engine
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_files import phase_workload
 from batwatt.inputs.servers import machines_xml
-from batwatt.model.platform import machines_platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, constant
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.carbon import account
-from batwatt.results.run_files import write_record
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.carbon import Carbon
@@ -39,16 +35,6 @@ TRAINING = PhaseModel(
         * 3
     ),
 )
-
-
-def play(jobs, machines, prefix, wrap=lambda link: link, **options):
-    """(scheduler, workload) after a run whose files are under the prefix."""
-    owner, data = phase_workload(jobs, machines)
-    workload = parse_workload(data, "w0", "test")
-    engine = Engine(machines_platform(owner), [workload], EngineConfig(dynamic_jobs=True, profile_reuse=True))
-    scheduler = Carbon({"signal": COURSE, **options})
-    write_record(simulate(engine, scheduler, wrap), prefix)
-    return scheduler, workload
 
 
 def same(scheduler, workload, prefix):
@@ -105,7 +91,7 @@ def test_a_run_is_its_plans(tmp_path, jobs, policy, hourly, wait_h, text, replan
     wrap = ThroughText if text else lambda link: link
     options = {"policy": policy, "wait_h": [wait_h], "replan_h": replan_h, "forecast_error": 0.3 if replan_h else 0.0}
     capacity = Timeline(tuple(np.arange(48) * 3600.0), tuple(map(float, hourly)))
-    scheduler, workload = play(jobs, 4, tmp_path / "x", wrap, capacity=capacity, **options)
+    scheduler, workload = play(jobs, 4, tmp_path / "x", wrap, signal=COURSE, capacity=capacity, **options)
     same(scheduler, workload, tmp_path / "x")
     assert len(scheduler.executions) == len(jobs)
     segments = [(run.job.cpus, each) for run in scheduler.executions.values() for each in run.segments]
@@ -131,7 +117,7 @@ def signal_file(folder):
 )
 def test_what_is_refused(tmp_path, options, message):
     with pytest.raises(InputError, match=message.replace("(", "[(]")):
-        play([ShiftJob("a", 0.0, constant(60.0, 5.0))], 1, tmp_path / "x", **options)
+        play([ShiftJob("a", 0.0, constant(60.0, 5.0))], 1, tmp_path / "x", **{"signal": COURSE} | options)
 
 
 def test_limits_of_waits_are_checked_before_the_first_job():

@@ -1,34 +1,24 @@
-"""The outcome of a policy on jobs as if each were alone, for `batwatt carbon run`: rows of segments, and figures."""
+"""The outcome of a policy on jobs as if each were alone: a second implementation of runs of the scheduler `carbon`.
+
+It has no engine, hosts or messages. tests/papers/test_carbon_simulator.py compares both, job by job. GAIA (gaia.py)
+returns the same rows.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
-from batwatt.checks import parameters
-from batwatt.errors import InputError
-from batwatt.files import whole_set, write_json
 from batwatt.model.timeline import Timeline
-from batwatt.results.run_files import without_formulas_in
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.schedulers.carbon.forecast import weighed
 from batwatt.schedulers.carbon.optimum import NoPlanError
-from batwatt.schedulers.carbon.policies import (
-    PolicyInputs,
-    check_limits,
-    expected_lengths,
-    is_short,
-    policy_named,
-    start_window,
-)
+from batwatt.schedulers.carbon.policies import MeanLengths, PolicyInputs, immediate, policy_named, start_window
 from batwatt.units import REPORTED_S
 
 SEGMENT_COLUMNS: Mapping[str, str] = {
@@ -118,61 +108,45 @@ def rows_of(
     return pd.DataFrame(table, columns=list(SEGMENT_COLUMNS))
 
 
-def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
-    """Write segments as CSV, and in the same folder figures as JSON after facts `about` them; both files or none."""
-    rows = outcome.segments.replace(np.inf, np.nan)
-    with whole_set(metrics.parent, last=(metrics.name,), place=metrics) as part:
-        without_formulas_in(rows).to_csv(part / segments.name, index=False, lineterminator="\n")
-        write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})
-
-
-_WHERE = "options of the simulation"
-
-
-@parameters(_WHERE)
+@dataclass(frozen=True)
 class ShiftOptions:
-    """Limits of the waits of jobs, and weights of carbon and price. Raises InputError.
+    """Limits of the waits of jobs, and weights of carbon and price, as the options of the scheduler `carbon`.
 
-    A job waits `wait_h` hours (short and long jobs, or one value for all), or finishes within `deadline_h` hours of its
-    arrival, or by the `constraint` of Let's Wait Awhile on the local `clock`. Policies plan by `carbon_weight` x carbon
-    + `price_weight` x price; carbon and cost are charged apart.
+    `foreseen`: the mean length of a class is over all of its jobs, as in GAIA's simulator, not over those that have
+    arrived. `step_s`: steps of policies that plan by steps (None: their own).
     """
 
-    wait_h: tuple[Annotated[float, Field(ge=0.0)], ...] = (6.0, 24.0)
-    deadline_h: Annotated[float | None, Field(gt=0.0)] = None
+    wait_h: tuple[float, ...] = (6.0, 24.0)
+    deadline_h: float | None = None
     constraint: str | None = None
     clock: str = "UTC"
     price: Timeline | None = None
-    carbon_weight: Annotated[float, Field(ge=0.0)] = 1.0
-    price_weight: Annotated[float, Field(ge=0.0)] = 0.0
-    slot_s: Annotated[float | None, Field(gt=0.0)] = None
-
-    def __post_init__(self) -> None:
-        if len(self.wait_h) not in (1, 2):
-            raise InputError(_WHERE, f"wait_h takes one or two values, got {len(self.wait_h)}", "as in 6x24")
-        check_limits(self.deadline_h, self.constraint)
+    carbon_weight: float = 1.0
+    price_weight: float = 0.0
+    step_s: float | None = None
+    foreseen: bool = False
 
 
 def simulate(jobs: Sequence[ShiftJob], integral: Timeline, policy: str, options: ShiftOptions | None = None) -> Outcome:
     """Return the outcome of a policy for jobs under a carbon signal, each on its own.
 
     Policies choose by their window and the signal, weighed with a price; their choice is carried out on the phases of
-    the job, and charged on each signal. Raises InputError.
+    the job, and charged on each signal. A job that cannot meet its deadline in the steps of the policy starts at once.
+    Raises InputError if a signal ends too early.
     """
     options = options or ShiftOptions()
     rule = policy_named(policy)
-    _check(jobs, integral, options)
     limits = options.wait_h, options.deadline_h, options.constraint, options.clock
     windows = [start_window(job, integral, *limits) for job in jobs]
     signal = weighed(integral, options.price, options.carbon_weight, options.price_weight)
-    means = expected_lengths(jobs).items()
-    facts = {short: PolicyInputs(mean_s, options.slot_s) for short, mean_s in means}
+    means_s = _means(jobs, options.foreseen)
     executions = []
     for job, window in zip(jobs, windows, strict=True):
+        inputs = PolicyInputs(means_s[job.id], options.step_s)
         try:
-            intervals = rule.choose(job, window, signal, facts[is_short(job)])
-        except NoPlanError as error:
-            raise InputError(f"job {job.id}", str(error), "let it wait longer, or take shorter slots") from None
+            intervals = rule.choose(job, window, signal, inputs)
+        except NoPlanError:
+            intervals = immediate(job, window, signal, inputs)
         execution = carry_out(job, intervals, checkpoints=rule.checkpoints, apart=rule.exact)
         for charged in (integral, options.price):
             if charged is not None:
@@ -182,16 +156,10 @@ def simulate(jobs: Sequence[ShiftJob], integral: Timeline, policy: str, options:
     return Outcome(rule.name, rows_of(executions, integral, options.price, deadlines_s))
 
 
-def _check(jobs: Sequence[ShiftJob], integral: Timeline, options: ShiftOptions) -> None:
-    if not jobs:
-        raise InputError("the jobs", "there are none", "give a file with jobs")
-    ids = Counter(job.id for job in jobs)
-    name, times = ids.most_common(1)[0]
-    if times > 1:
-        raise InputError("the jobs", f"{times} of them have the id {name!r}", "give each job its own")
-    price = options.price
-    if price is not None and None not in (price.date_s, integral.date_s) and price.date_s != integral.date_s:
-        problem = f"begins at {price.begin}, the carbon signal {integral.source} at {integral.begin}"
-        raise InputError(price.source, problem, "let both begin at the same date")
-    for job in jobs:
-        integral.covers(job.arrival_s + job.length_s, f"job {job.id}")
+def _means(jobs: Sequence[ShiftJob], foreseen: bool) -> dict[str, float]:
+    """Return the mean length in s of the class of each job, by id, when it arrives; or at the end."""
+    lengths, means_s = MeanLengths(), {}
+    for job in sorted(jobs, key=lambda job: (job.arrival_s, job.id)):
+        lengths.add(job)
+        means_s[job.id] = lengths.of(job)
+    return {job.id: lengths.of(job) for job in jobs} if foreseen else means_s
