@@ -76,7 +76,7 @@ def test_only_used_profiles_are_kept():
 def test_what_only_batsim_models(profile, kept):
     with pytest.raises(UnsupportedError, match="--engine batsim") as caught:
         parse(job(profile=profile))
-    assert ("give --ignore-communication" in str(caught.value)) == (profile != "smpi")
+    assert ("give ignore_communication=True" in str(caught.value)) == (profile != "smpi")
     made = parse(job(profile=profile), simulate=False)
     assert set(made.profiles) == kept
     assert profile in made.raw_profiles and len(made.jobs) == 1

@@ -237,10 +237,10 @@ def test_any_host_may_be_the_master(write):
     assert [host.name for host in read_platform(path, "g-8.fr").hosts] == ["g-10.fr", "g-9.fr"]
     assert refusal(read_platform, path) == (
         f"{path}: no host is called 'master_host' or has the role 'master': none would run the resource manager; "
-        "choose a host, which then runs no job, such as --master-host g-8.fr"
+        "choose a host, which then runs no job, such as master=g-8.fr"
     )
     near = write(cluster + '<cabinet id="c" prefix="master_host" suffix="" radical="0-0" speed="1f"/>', master="")
-    assert "such as --master-host master_host0" in refusal(read_platform, near)
+    assert "such as master=master_host0" in refusal(read_platform, near)
     assert len(read_platform(near, "master_host0")) == 3
     # as in Batsim, a name that no host has does not matter if a host has the role
     role = write(cluster + '<host id="boss" speed="1f"><prop id="role" value="master"/></host>', master="")
@@ -260,9 +260,9 @@ def test_the_first_hosts_in_the_order_of_their_names(write):
     assert len(kept(mmax_workload=True, nb_res=2)) == len(kept(mmax=2, mmax_workload=True, nb_res=5)) == 2
     # the least counts, as in Batsim, which does not look at the other
     assert len(kept(mmax=50, mmax_workload=True, nb_res=2)) == 2
-    assert "--mmax requires 12 hosts but the platform has 11" in refusal(kept, mmax=12)
-    assert "--mmax-workload requires 12 hosts" in refusal(kept, mmax_workload=True, nb_res=12)
-    assert "--mmax: -1" in refusal(HostChoice, mmax=-1)
+    assert "mmax requires 12 hosts but the platform has 11" in refusal(kept, mmax=12)
+    assert "mmax_workload requires 12 hosts" in refusal(kept, mmax_workload=True, nb_res=12)
+    assert "mmax: -1" in refusal(HostChoice, mmax=-1)
     args = HostChoice("boss", 2, True).batsim_args()
     assert args == ["--master-host=boss", "--mmax=2", "--mmax-workload"] and HostChoice().batsim_args() == []
 
@@ -317,4 +317,4 @@ def test_speeds_that_vary_are_told(read, caplog):
 
 def test_a_name_with_blanks_is_quoted_in_the_hint(read):
     line = refusal(read, '<host id="Cpu A" speed="1f"/>', master="Cpu")
-    assert line.endswith("such as --master-host 'Cpu A'")
+    assert line.endswith("such as master='Cpu A'")

@@ -162,8 +162,8 @@ def test_chance():
 def test_one_seed():
     data = compared([FREE_ROW, row("a"), row("b")], cases={"free": FREE, "a": RANDOM, "b": RANDOM})
     assert one(findings(data), "Cases that draw") == (
-        "Cases that draw at random ran once (“a” and “b”): differences of a few % may be chance. --seeds 5, or "
-        "--samples 5, gives standard errors."
+        "Cases that draw at random ran once (“a” and “b”): differences of a few % may be chance. seeds=5, or "
+        "samples=5, gives standard errors."
     )
     rows = [row(name, seed) for name in ("free", "a") for seed in (0, 1)]
     assert one(findings(compared(rows)), "No case") == "No case draws at random: all 2 seeds give the same numbers."

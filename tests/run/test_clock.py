@@ -110,7 +110,7 @@ def test_everything_has_one_clock():
 
 def test_no_overlap():
     line = r"june.csv: its rows go from 2024-06-03T00:00Z to 2024-06-05T00:00Z, jobs are submitted from "
-    line += r"2024-09-03T21:36Z to 2024-09-04T01:00Z; .*from=.*repeat=yes.*--begin"
+    line += r"2024-09-03T21:36Z to 2024-09-04T01:00Z; .*from=.*repeat=yes.*begin"
     with pytest.raises(InputError, match=line):
         inputs_of("night.sacct", envelope="power:june.csv")
     Path("june.csv").write_text(hours("2024-06-03", 48, "x"))

@@ -93,8 +93,8 @@ def test_it_does_as_its_core(inputs, facts, options, core, core_facts, core_opti
     ("arguments", "line"),
     [
         ({"options": {"until_s": 9.0}}, "option 'until_s': the core 'powercap', .* has no use for it; leave it out"),
-        ({"options": {"switch": False}}, "option 'switch', energy: servers of several speeds .*; leave out both"),
-        ({"energy": False}, "option 'switch', energy: servers of several speeds .*; leave out both"),
+        ({"options": {"switch": False}}, "option 'switch', energy=False: servers of several speeds .*; leave out both"),
+        ({"energy": False}, "option 'switch', energy=False: servers of several speeds .*; leave out both"),
     ],
 )
 def test_what_servers_of_several_speeds_do_not_go_with(arguments, line):

@@ -118,7 +118,7 @@ NOT_SIMULATED = (
 """Profile types of Batsim 4.x that the embedded engine does not model."""
 
 _COMMUNICATING = ("parallel", "parallel_homogeneous", "parallel_homogeneous_total")
-_REAL_BATSIM = "run it on the real Batsim"
+_REAL_BATSIM = "run it on the real Batsim: `batwatt run --engine batsim`"
 
 
 def parse_profile(raw: Any, where: object) -> Profile:

@@ -306,8 +306,9 @@ class Result(Described):
 
     def warn(self) -> None:
         """Log the reason if no job has finished, and the envelope or the capacity that ended before the run."""
-        record = self.data.record
-        if record is not None and SUCCESSFUL in record.jobs.states and not self.run.ends:
+        record, run = self.data.record, self.run
+        # a job may finish after the window
+        if record is not None and SUCCESSFUL in record.jobs.states and run.spec.window is None and not run.ends:
             return
         from batwatt.results.unfinished import why_none_finished
 
