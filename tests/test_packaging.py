@@ -85,7 +85,7 @@ def test_compose_runs_known_commands_on_files_that_exist():
     check_command(shlex.join(["batwatt", "serve", *services["scheduler"]["command"]]))
     scheduler = options_of(shlex.join(services["scheduler"]["command"]))
     batsim = options_of(shlex.join(services["batsim"]["command"]))
-    check_options(scheduler["--options"])
+    check_options(scheduler["--option"])
     # both in one network, so the scheduler's default, loopback, is where Batsim connects
     assert services["batsim"]["network_mode"] == "service:scheduler"
     assert "--socket" not in scheduler

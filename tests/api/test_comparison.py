@@ -274,7 +274,7 @@ def test_what_cannot_run_is_said():
     assert list(result.errors) == ["checkpoint", "carbon"] and "is no delay" in result.errors["checkpoint"]
     with pytest.raises(InputError, match="is no delay"):
         compare(MACHINES, parts, FALLS, {"mine": Case("checkpoint")})
-    with pytest.raises(InputError, match="preset: 'all' is not known"):
+    with pytest.raises(InputError, match="no scheduler 'all'"):
         compare(MACHINES, FEW, FALLS, "all")
 
 
@@ -293,7 +293,7 @@ def test_a_notebook_shows_the_table_once(monkeypatch):
         ({"seeds": 3}, "seeds: must be a list of whole numbers, got 3"),
         ({"seeds": [1, 1]}, "seeds: has a seed twice"),
         ({"samples": 60}, "window 2 of 60, .* has no job; take fewer samples"),
-        ({"cases": None}, "cases: must be a preset or a dict of cases"),
+        ({"cases": None}, "cases: must be a text such as 'systems', a list of cases"),
         ({"envelope": ""}, "envelope '': names no file"),
         ({"envelope": None}, "case 'x': option 'capacity': the scheduler needs one"),
     ],

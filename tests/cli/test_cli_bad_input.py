@@ -82,7 +82,8 @@ REFUSED = {
     "serve NONE --socket tcp://300.1.1.1:1": "300.1.1.1",
     "events envelope.csv --to batsim3": "'batsim3' is not known",
     # comparisons
-    "COMPARE": "--case: is missing",
+    "COMPARE -c varcpa": "no scheduler 'varcpa'; did you mean 'varcap'?",
+    "COMPARE -c 'varcap terminaton=lww'": "--case varcap: no option 'terminaton'; did you mean 'termination'?",
     "COMPARE -c a=varcap -c a=varcap": "there are two cases 'a'",
     "COMPARE -c a=varcap -c b={": "--case b: ",
     "COMPARE -c a=varcap -c b=planned": "batwatt: case 'b': option 'plan': the scheduler 'planned' needs one",

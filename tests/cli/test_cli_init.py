@@ -114,7 +114,7 @@ def test_every_command_of_its_readme_works(house, folder):
     assert len(lines) >= 10
     for line in lines:
         # docs/howto/compare runs all systems, docs/tutorials/your-site these very ones
-        run(house, line.replace("--preset systems", "-c mine=varcap -j 1"))
+        run(house, line.replace("--by group", "--by group -c mine=varcap -j 1"))
     for name in ("out/small.svg", "out/day.html", "results/first/report/index.html"):
         assert (folder / name).stat().st_size > 1000, name
 

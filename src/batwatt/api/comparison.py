@@ -28,7 +28,6 @@ from batwatt.api.simulation import (
     refuse_uncut,
     workload_arg,
 )
-from batwatt.checks import shown
 from batwatt.errors import InputError, collected_remarks, tell_before_work
 from batwatt.files import refuse_folder
 from batwatt.inputs.batch_logs import USUAL, LogOptions
@@ -44,7 +43,6 @@ from batwatt.run.arguments import (
     function_or_none,
     one_of,
     optional,
-    options_of,
     path_or,
     seed_of,
     several,
@@ -52,12 +50,12 @@ from batwatt.run.arguments import (
     whole,
     window_of,
     workers_of,
-    wrong,
 )
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
-from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Ended, Measured, RunTask, refuse_failures
+from batwatt.study.cases import PRESET, SYSTEMS, cases_of
+from batwatt.study.comparison import Case, ComparedRuns, Ended, Measured, RunTask, refuse_failures
 from batwatt.study.processes import cpu_count
 from batwatt.study.samples import Sample, samples_of
 
@@ -65,51 +63,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SAMPLES = 1000
-SYSTEMS: Mapping[str, Case] = {
-    "as today": Case("multifactor", {}, "none"),
-    "no limit": Case("powercap", {"order": "fcfs", "backfilling": "easy", "response": "none"}, "none"),
-    "constant": Case("varcap", {"termination": "random"}, "mean"),
-    "kill at random": Case("varcap", {"termination": "random"}),
-    "powercap HFLD": Case("powercap", {"order": "slowdown", "backfilling": "easy", "response": "hfld"}),
-    "powercap frugal": Case("powercap", {"order": "slowdown", "backfilling": "easy", "response": "frugal"}),
-    "riskaware": Case("riskaware", {"strategy": "packed-target-asap"}),
-    "varcap LWW": Case("varcap", {"termination": "lww", "backfilling": "easy"}),
-    "varcap long-short": Case("varcap", {"mapping": "longshort"}),
-    "checkpoint": Case("checkpoint"),
-    "carbon": Case("carbon", {"policy": "oracle", "wait_h": [6.0, 24.0]}),
-    "adaptive": Case("adaptive"),
-}
-"""References, the best known setting of each system by its paper or by measurement, and a scheduler of their parts."""
-PRESETS: Mapping[str, Mapping[str, Case]] = {"systems": SYSTEMS}
-
-
-def _cases_of(name: str, value: Any) -> Mapping[str, Case] | str:
-    """Return the name of a preset, or cases by label. Raises InputError."""
-    if isinstance(value, str):
-        if value not in PRESETS:
-            raise InputError("preset", f"{shown(value)} is not known", f"use {', '.join(PRESETS)}")
-    elif not isinstance(value, Mapping):
-        raise wrong(name, "a preset or a dict of cases", value, "see batwatt.Case")
-    else:
-        for label, case in value.items():
-            _check_case(label, case)
-    return value
-
-
-def _check_case(label: Any, case: Any) -> None:
-    """Raise InputError for a wrong case."""
-    where = f"case {shown(label)}"
-    if not (isinstance(label, str) and label and label.isprintable()):
-        raise InputError("cases", f"a label must be a text in one line, got {shown(label)}", "write another name")
-    if not isinstance(case, Case):
-        raise InputError(where, f"must be a Case, got {type(case).__name__}", 'write Case("varcap", {...})')
-    if not isinstance(case.scheduler, str | type):
-        raise wrong(f"{where}: scheduler", "a name or a class", case.scheduler)
-    if case.options is None:
-        raise wrong(f"{where}: options", "a dict with names as keys", None, "give for instance {}")
-    options_of(f"{where}: options", case.options)
-    if not (isinstance(case.limit, str) and case.limit in LIMITS):
-        raise InputError(where, f"limit {shown(case.limit)} is not known", f"use {', '.join(LIMITS)}")
+CasesLike = str | Sequence[str | type | Case] | Mapping[str, str | type | Case]
 
 
 def _seeds_of(name: str, value: Any) -> list[int]:
@@ -120,7 +74,7 @@ def _seeds_of(name: str, value: Any) -> list[int]:
 
 
 @checked(
-    cases=_cases_of,
+    cases=lambda name, value: cases_of(value, name),
     carbon=partial(series_or, quantity="carbon"),
     price=partial(series_or, quantity="price"),
     window=window_of,
@@ -140,7 +94,7 @@ def compare(
     platform: PlatformLike,
     workload: WorkloadLike,
     envelope: SeriesLike | None = None,
-    cases: Mapping[str, Case] | str = "systems",
+    cases: CasesLike = PRESET,
     *,
     capacity: SeriesLike | None = None,
     carbon: SeriesLike | None = None,
@@ -165,7 +119,8 @@ def compare(
         platform: As for `simulate`; its hosts need watts.
         workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
         envelope: Power in W over time, as for `simulate`. Presets need it or a capacity.
-        cases: Label -> `Case`, or the name of a preset. The first case is the reference of differences.
+        cases: Texts such as `varcap termination=lww`, classes, or a dict of these or of `Case` by label; `systems` is
+            the best known setting of each system. The first case is the reference of differences.
         capacity: Machines alive over time, as for `simulate`: their power is an envelope, too.
         carbon: Carbon intensity in g/kWh, as for `simulate`; the scheduler `carbon` is left out of presets without it
             and a price.
@@ -193,9 +148,10 @@ def compare(
     Raises:
         batwatt.errors.InputError: Bad input.
     """
-    if isinstance(cases, str):
-        cases = PRESETS[cases]
-        lenient = cases if lenient is None else lenient
+    # a default is not checked
+    cases = cast(Mapping[str, Case], SYSTEMS if cases == PRESET else cases)
+    if lenient is None:
+        lenient = [label for label, case in cases.items() if case is SYSTEMS.get(label)]
     if not cases or not seeds:
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     load_plugins(cast(Any, plugins))

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batwatt.cli.inputs import read_options
-from batwatt.cli.options import OptionsJson, Prefix, complete_scheduler
+from batwatt.cli.options import OptionTexts, Prefix, complete_scheduler
 from batwatt.cli.printing import below, counting_bar, note, show_table, tabular
 from batwatt.errors import InputError, printable
 from batwatt.files import check_place
@@ -24,7 +23,7 @@ def benchmark_command(
     scheduler: Annotated[
         str | None, _option("-s", "--scheduler", help="Scheduler by name.", autocompletion=complete_scheduler)
     ] = None,
-    options: OptionsJson = "{}",
+    options: OptionTexts = None,
     cells: Annotated[str, _option("--cells", help="Cells or logs: google/sun-50,site.", show_default="all")] = "",
     jobs: Annotated[int, _option("-j", "--jobs", min=1, help="Processes.")] = 1,
     export: Prefix = Path("out/benchmark"),
@@ -43,13 +42,15 @@ def benchmark_command(
     from batwatt.results.figures import figures_of
     from batwatt.results.summary import columns_of, records_of
     from batwatt.results.tables import TableColumn
+    from batwatt.run.arguments import options_from
 
     check_place(export, "--export")
-    if check is not None and (scheduler or cells or options != "{}"):
+    if check is not None and (scheduler or cells or options):
         raise InputError("--check", "runs the entry's own scheduler, options and cells", "leave out -s, -o and --cells")
     names = cells_of([name.strip() for name in cells.split(",") if name.strip()])
     old = None if check is None else Entry.read(check)
-    entries = [entry_of(policy, scheduler, read_options(options), old)] if policy or scheduler or old else references()
+    settings = options_from(options or (), "--option")
+    entries = [entry_of(policy, scheduler, settings, old)] if policy or scheduler or old else references()
     # without a thread of its own: processes are forked from this one
     with counting_bar("cells", alone=False) as bar:
         task = bar.add_task("benchmark", total=None)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.batsim import HostOptions
-from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     CarbonText,
     DelaysToFlops,
@@ -31,7 +30,6 @@ from batwatt.files import check_place
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.api.comparison import Case
     from batwatt.api.comparison_result import Comparison
     from batwatt.api.inputs import Platform, Workload
     from batwatt.model.platform import MachineSpec
@@ -61,16 +59,9 @@ def compare_command(
         typer.Option(
             "-c",
             "--case",
-            help="LABEL=SCHEDULER OPTIONS (JSON), or LABEL=OPTIONS of powercap; repeatable. The first case is the "
-            "reference.",
-            rich_help_panel=CASES,
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            help="systems: all of them and references, before the cases.",
+            help="A scheduler with options, as in 'varcap termination=lww', easyBackfill or mine.py; 'as today' or "
+            "another of the systems; LABEL=CASE; or systems: all of them. Repeatable; the first is the reference.",
+            show_default="systems",
             rich_help_panel=CASES,
         ),
     ] = None,
@@ -126,19 +117,19 @@ def compare_command(
     from batwatt.api.comparison_result import files_of
     from batwatt.api.inputs import Workload
     from batwatt.results.rejections import rejections_text
+    from batwatt.study.cases import PRESET, cases_of
 
     check_place(export, "--export", files_of(export))
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
     kinds, texts = parse_kinds(figures), case or []
-    cases = parse_cases(texts, preset)
+    cases = cases_of(texts or PRESET, "--case")
     spec = machines.spec(platform, workload)
     window = None if spec.window is None else (spec.window.begin_s, spec.window.end_s)
     about: dict[str, Any] = {"unit": spec.length_unit, "window": window, **vars(spec.log)}
     load = Workload.read(workload[0], ignore_communication=ignore_communication, **about)
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
-    own = {text.partition("=")[0].strip() for text in texts}
     command = shlex.join(["batwatt", *manners.words])
     so_far: Callable[[], Comparison] | None = None
     saved_s, runs = time.monotonic(), [0, 0]
@@ -171,7 +162,6 @@ def compare_command(
                 samples=samples,
                 seeds=range(seeds),
                 workers=jobs,
-                lenient=cases.keys() - own if preset is not None else (),
                 carbon=carbon,
                 price=price,
                 delays_to_flops=delays_to_flops,
@@ -195,28 +185,6 @@ def compare_command(
     more = [end for end, value in wanted.items() if value]
     ends = [".html", "_comparison.csv", "_jobs.csv", *more]
     below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
-
-
-def parse_cases(texts: Sequence[str], preset: str | None) -> dict[str, Case]:
-    """Return the cases of a preset, and of `LABEL=OPTIONS` and `LABEL=SCHEDULER OPTIONS`. Raises InputError."""
-    from batwatt.api.comparison import PRESETS, Case
-
-    if preset is not None and preset not in PRESETS:
-        raise InputError("--preset", f"{preset!r} is not known", f"use {', '.join(PRESETS)}")
-    cases = {} if preset is None else dict(PRESETS[preset])
-    for text in texts:
-        label, sign, rest = (part.strip() for part in text.partition("="))
-        name, brace, options = rest.partition("{")
-        if not (sign and label and rest):
-            hint = 'write \'LWW=varcap {"termination": "lww"}\', or \'HFLD={"response": "hfld"}\''
-            raise InputError("--case", f"{text!r} is not LABEL=SCHEDULER OPTIONS", hint)
-        if label in cases:
-            raise InputError("--case", f"there are two cases {label!r}", "choose another label")
-        values = read_options(f"{{{options}", f"--case {label}") if brace else {}
-        cases[label] = Case(name.strip() or "powercap", values)
-    if not cases:
-        raise InputError("--case", "is missing", "give one with -c, or --preset systems")
-    return cases
 
 
 def _hosts_of(platform: Any, hosts: HostOptions, load: Workload) -> MachineSpec | Platform:

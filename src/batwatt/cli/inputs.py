@@ -25,28 +25,6 @@ ToBatsim = Annotated[str, typer.Option("--to", help="batsim4 or batsim5: the rea
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=0)]
 
 
-def read_options(text: str, where: str = "--options") -> dict[str, Any]:
-    """Return a JSON object of the command line, or of a file if the text begins with @. Raises InputError."""
-    from batwatt.checks import load_json
-    from batwatt.files import read_text
-
-    if text.startswith("@"):
-        where = text[1:]
-        text = read_text(where)
-    try:
-        options = load_json(text, where)
-    except InputError as error:
-        if where.startswith("-"):
-            problem = str(error).removeprefix(f"{where}: ").rpartition(";")[0]
-            hint = 'write an object such as \'{"response": "hfld"}\', or @FILE'
-            raise InputError(where, f"{text[:60]!r} {problem}", hint) from None
-        raise
-    if not isinstance(options, dict):
-        hint = 'write an object such as \'{"response": "hfld"}\''
-        raise InputError(where, f"must be a JSON object, got {text.strip()[:60]!r}", hint)
-    return options
-
-
 def write_output(text: str, output: Path | None) -> None:
     """Write a text to a file, whole or not at all, or to standard output."""
     if output is None:

@@ -83,10 +83,13 @@ Plugins = Annotated[
         help="A .py file with parts of your own (docs/howto/parts.md); repeatable.",
     ),
 ]
-OptionsJson = Annotated[
-    str,
+OptionTexts = Annotated[
+    list[str] | None,
     typer.Option(
-        "-o", "--options", help='The scheduler\'s options: JSON, or @FILE. Example: \'{"response": "hfld"}\'.'
+        "-o",
+        "--option",
+        metavar="KEY=VALUE",
+        help="Option of the scheduler; repeatable; or all as a JSON object, or @FILE with one.",
     ),
 ]
 PREFIX_HELP = "Prefix of the output files (folders are made)."

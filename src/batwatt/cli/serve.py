@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.batsim import FirstHosts, RequestedFeatures
-from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.options import (
     CapacityText,
     EnvelopeFile,
-    OptionsJson,
+    OptionTexts,
     Plugins,
     SchedulerName,
     Timeout,
@@ -35,7 +34,7 @@ INIT = "the text that Batsim has for its scheduler"
 def serve_command(
     *,
     scheduler: SchedulerName = "powercap",
-    options: OptionsJson = "{}",
+    options: OptionTexts = None,
     plugin: Plugins = None,
     platform: Annotated[
         Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")
@@ -53,7 +52,7 @@ def serve_command(
 ) -> None:
     """Listen as the decision process of a Batsim that you start yourself, 4.x or 5; ends with the simulation.
 
-    Batsim 5 may bring options: the text after its endpoint is an object as for --options.
+    Batsim 5 may bring options: the text after its endpoint is a JSON object of options.
 
     [bold]Example:[/]
     batwatt serve -p platforms/small.xml --envelope power_profiles/small.csv &
@@ -67,9 +66,10 @@ def serve_command(
     from batwatt.batsim.bs import Bs
     from batwatt.batsim.wire import SchedulerSocket
     from batwatt.inputs.platform_files import platform_of
+    from batwatt.run.arguments import options_from
     from batwatt.run.find_scheduler import attribute_errors, make_scheduler
 
-    settings, run_options = read_options(options), dict[str, Any]()
+    settings, run_options = options_from(options or (), "--option"), dict[str, Any]()
     if platform is not None:
         run_options["platform"] = platform_of(platform, hosts.choice)
     if envelope is not None:
@@ -83,7 +83,7 @@ def serve_command(
     with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
         note(f"listening on {link.endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
         init = link.begin()
-        brought = read_options(init, INIT) if init and init.strip() else {}
+        brought = options_from([init], INIT) if init and init.strip() else {}
         if made is None or brought:
             made = make_scheduler(scheduler, {**settings, **brought}, defaults=run_options)
         if init is not None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from batwatt.cli.batsim import Switches
-from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     ENGINE,
     CarbonText,
@@ -17,7 +16,7 @@ from batwatt.cli.options import (
     EventsFile,
     Jobs,
     OptionalPlatform,
-    OptionsJson,
+    OptionTexts,
     Plugins,
     Prefix,
     PriceText,
@@ -40,7 +39,7 @@ def run_command(
     workload: Jobs,
     platform: OptionalPlatform = None,
     scheduler: SchedulerName = "powercap",
-    options: OptionsJson = "{}",
+    options: OptionTexts = None,
     plugin: Plugins = None,
     envelope: EnvelopeText = None,
     carbon: CarbonText = None,
@@ -81,6 +80,7 @@ def run_command(
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
+    from batwatt.run.arguments import options_from
     from batwatt.run.spec import EngineName
 
     if engine not in (names := get_args(EngineName)):
@@ -89,7 +89,7 @@ def run_command(
         platform,
         workload,
         scheduler=scheduler,
-        options=read_options(options),
+        options=options_from(options or (), "--option"),
         envelope=envelope,
         carbon=carbon,
         price=price,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
-from batwatt.cli.options import OptionsJson, Plugins, Prefix, Timeout, complete_scheduler, patience_of
+from batwatt.cli.options import OptionTexts, Plugins, Prefix, Timeout, complete_scheduler, patience_of
 from batwatt.cli.printing import note, show_table, tabular
 from batwatt.errors import InputError
 from batwatt.units import J_PER_KWH
@@ -131,7 +130,7 @@ def run_command(
             show_default="one that listens on --socket",
         ),
     ] = None,
-    options: OptionsJson = "{}",
+    options: OptionTexts = None,
     plugin: Plugins = None,
     socket: Annotated[
         str, typer.Option("--socket", help="Endpoint of a scheduler for Batsim 4.")
@@ -152,6 +151,7 @@ def run_command(
     batwatt serve -s varcap -p green.xml --capacity machines.csv &
     batwatt slurm run -p green.xml --partition green -e out/operated --operate
     """
+    from batwatt.run.arguments import options_from
     from batwatt.slurm.account import PowerMeter
     from batwatt.slurm.bridge import KillRule
     from batwatt.slurm.session import Session, SessionSpec
@@ -162,7 +162,7 @@ def run_command(
         prefix=export,
         operate=operating.operate,
         scheduler=scheduler,
-        options=read_options(options),
+        options=options_from(options or (), "--option"),
         endpoint=socket,
         patience_s=patience_of(timeout),
         kill=KillRule.of(operating.kill, operating.grace_s),

@@ -12,8 +12,9 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from batwatt.checks import finite, shown
+from batwatt.checks import finite, load_json, shown
 from batwatt.errors import InputError, argument
+from batwatt.files import read_text
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.signal import Window
 
@@ -163,6 +164,57 @@ def options_of(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise wrong(name, "a dict with names as keys", value, "give for instance {}")
     return {key: plain(one) for key, one in value.items()}
+
+
+def options_from(texts: Iterable[str], where: str) -> dict[str, Any]:
+    """Return the options of texts: KEY=VALUE, a JSON object, or @FILE with one. Raises InputError.
+
+    VALUE is read as JSON if it is JSON (a number, true, null, a list, an object, a quoted text), else taken as text.
+    """
+    options: dict[str, Any] = {}
+    for text in texts:
+        stripped = text.strip()
+        if stripped.startswith(("@", "{", "[")):
+            read = _object_of(stripped, where)
+        else:
+            key, sign, value = stripped.partition("=")
+            key = key.strip()
+            if not (sign and key.isidentifier()):
+                raise InputError(where, f"{text[:60]!r} is not KEY=VALUE", _OPTIONS_HINT)
+            read = {key: value_of(value.strip())}
+        for key, value in read.items():
+            if key in options and options[key] != value:
+                raise InputError(where, f"gives {key!r} twice", "give one value")
+            options[key] = value
+    return options
+
+
+_OPTIONS_HINT = 'write response=hfld, an object such as \'{"response": "hfld"}\', or @FILE'
+
+
+def value_of(text: str) -> Any:
+    """Return the value of an option: of JSON if the text is JSON, else the text."""
+    try:
+        return load_json(text, "")
+    except InputError:
+        return text
+
+
+def _object_of(text: str, where: str) -> dict[str, Any]:
+    """Return the JSON object of a text, or of a file if the text begins with @. Raises InputError."""
+    if text.startswith("@"):
+        where = text[1:]
+        text = read_text(where)
+    try:
+        options = load_json(text, where)
+    except InputError as error:
+        if not where.startswith("-"):
+            raise
+        problem = str(error).removeprefix(f"{where}: ").rpartition(";")[0]
+        raise InputError(where, f"{text[:60]!r} {problem}", _OPTIONS_HINT) from None
+    if not isinstance(options, dict):
+        raise InputError(where, f"must be a JSON object, got {text.strip()[:60]!r}", _OPTIONS_HINT)
+    return options
 
 
 def several(name: str, value: Any, one: Check, what: str = "a list of texts", most: int = 100_000) -> list[Any]:
