@@ -107,7 +107,7 @@ def kinds() -> dict[str, int]:
 
 def options() -> dict[str, int]:
     """Count commands, and options over all commands but `--help`, `--verbose` and `--quiet`, which stand anywhere."""
-    commands = [command for command in walk(commands_of(application())) if not hasattr(command, "commands")]
+    commands = [one for _, one in walk(commands_of(application())) if not hasattr(one, "commands")]
     own = [one for command in commands for one in command.params if one.param_type_name == "option"]
     return {"commands": len(commands), "options": sum(one.name not in ANYWHERE for one in own)}
 

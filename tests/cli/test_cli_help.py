@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from cli_commands import COMMANDS, GROUPS, LEAVES, examples
 from cli_house import unstyled
 from test_readme import check_command
 
+from batwatt.cli.main import ANYWHERE, HELP_ALL, SHORT
 from batwatt.run.find_scheduler import describe_schedulers
 from batwatt.scheduling.registry import describe
 
@@ -34,6 +36,21 @@ def test_help(house, command, monkeypatch):
     assert any(line.startswith(f"batwatt {command}".strip()) for line in examples(command))
     for line in examples(command):
         check_command(line)
+
+
+def test_a_short_help_has_at_most_15_options_and_names_the_other(house, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for command in LEAVES:
+        helps = (house.batwatt(*command.split(), word).out for word in ("--help", HELP_ALL))
+        named, every = ({*re.findall(r"--[a-zA-Z][a-z-]+", text)} for text in helps)
+        options = [param for param in COMMANDS[command].params if param.param_type_name == "option"]
+        shown = [param for param in options if not param.hidden]
+        assert len(shown) <= 15, command
+        for param in options:
+            if param.name not in ANYWHERE:
+                assert param.opts[-1] in every, (command, param.name)
+        assert ("--help-all" in named) == (command in SHORT)
+    assert all(set(names.split()) <= {param.name for param in COMMANDS[name].params} for name, names in SHORT.items())
 
 
 @pytest.mark.parametrize("group", GROUPS)

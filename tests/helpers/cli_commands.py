@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from batwatt.cli.main import application, commands_of
+from batwatt.cli.main import application, commands_of, walk
 
-
-def _walked(command: Any, path: str) -> Iterator[tuple[str, Any]]:
-    yield path, command
-    for name, one in getattr(command, "commands", {}).items():
-        yield from _walked(one, f"{path} {name}".strip())
-
-
-COMMANDS: dict[str, Any] = dict(_walked(commands_of(application()), ""))
+COMMANDS: dict[str, Any] = dict(walk(commands_of(application())))
 """Commands and groups of commands by their words after `batwatt`."""
 GROUPS = [words for words, command in COMMANDS.items() if hasattr(command, "commands")]
 LEAVES = [words for words in COMMANDS if words not in GROUPS]

@@ -264,7 +264,7 @@ def batsim_command(
     Called by a link named `batsim`, `batwatt` is this command.
 
     [bold]Example:[/]
-    batwatt serve -o '{"response": "none"}' &
+    batwatt serve -o response=none &
     batwatt batsim -p platforms/small.xml -w workloads/small.json -E -e out/x
 
     Exit codes are Batsim's: 0 also after a deadlock, 1 or 2 for missing files, 255 for other options. Where Batsim

@@ -37,7 +37,7 @@ def workload_command(
     batwatt carbon workload workloads/carbon/jobs.csv --watts 60
       --machines 20 -o out/w.json -p out/p.xml
     batwatt run -p out/p.xml -w out/w.json -e out/x
-      -s powercap -o '{"response": "none"}'
+      -s powercap -o response=none
     """
     from batwatt.inputs.batsim_files import phase_workload
     from batwatt.inputs.servers import machines_xml
@@ -69,7 +69,7 @@ def account_command(
     batwatt carbon workload workloads/carbon/jobs.csv --watts 60
       --machines 20 -o out/w.json -p out/p.xml
     batwatt run -p out/p.xml -w out/w.json -e out/x
-      -s powercap -o '{"response": "none"}'
+      -s powercap -o response=none
     batwatt carbon account out/x -w out/w.json
       --carbon power_profiles/carbon/carbon-hourly.csv
     """

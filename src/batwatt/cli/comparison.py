@@ -109,7 +109,8 @@ def compare_command(
     [bold]Example:[/]
     batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
-      -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
+      -c 'HFLD=powercap response=hfld'
+      -c 'always on=powercap response=none'
     """
     import shlex
 

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import copy
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,7 @@ HELP = """Schedule parallel jobs on machines whose power varies: a Batsim-compat
 
 [bold]Example:[/]
 batwatt run -p platforms/small.xml -w workloads/small.json
-  -o '{"response": "none"}' -e out/small
+  -o response=none -e out/small
 """
 COMMANDS = {
     "Begin": {"init": "init:init"},
@@ -58,6 +58,18 @@ COMMANDS = {
 """Panel of the help -> command or group of commands -> module of this package, and name in it."""
 ALL = frozenset(name for commands in COMMANDS.values() for name in commands)
 HELP_OPTIONS = ["-h", "--help"]
+HELP_ALL = "--help-all"
+"""Word that prints the help with all options of a command."""
+SHORT: Mapping[str, str] = {
+    "run": "workload platform machines cores envelope capacity carbon price window scheduler options engine export "
+    "as_json",
+    "compare": "workload platform machines cores envelope capacity carbon price window case by samples export as_json",
+    "metrics": "listed workload platform machines cores envelope capacity window job_power as_json",
+    "account": "workload machines cores busy_w idle_w pue carbon price by since until output page as_json",
+    "slurm run": "platform partition qos scheduler options envelope fallback_w operate kill once export as_json",
+    "batsim": "platform workload events socket export energy master mmax mmax_workload verbosity quiet version",
+}
+"""Command with many options -> those in its short help: which jobs, machines, power and scheduler, where to."""
 COMPLETE = "_BATWATT_COMPLETE"
 """Variable by which a shell requests completions."""
 ANYWHERE = ("verbose", "quiet")
@@ -108,8 +120,8 @@ def _carry_out(words: Sequence[str]) -> Any:
             except UnicodeEncodeError:
                 raise InputError(f"argument {number}", f"{word!r} is not UTF-8", "write names and files so") from None
     app = application(_needed(words))
-    if words and words[-1] in HELP_OPTIONS:
-        command = commands_of(app)
+    if words and words[-1] in (*HELP_OPTIONS, HELP_ALL):
+        command = commands_of(app, short=words[-1] != HELP_ALL)
         context = command.context_class(command, info_name="batwatt", **command.context_settings)
         for word in words[:-1]:
             command = getattr(command, "commands", {}).get(word)
@@ -121,25 +133,35 @@ def _carry_out(words: Sequence[str]) -> Any:
     return commands_of(app)(args=words, prog_name="batwatt", standalone_mode=False)
 
 
-def commands_of(app: typer.Typer) -> Any:
-    """Return the commands for the parser; lines of examples that continue end with a backslash."""
+def commands_of(app: typer.Typer, *, short: bool = True) -> Any:
+    """Return the commands for the parser; lines of examples that continue end with a backslash.
+
+    In a `short` help commands with many options have those of `SHORT` only.
+    """
     root = typer.main.get_command(app)
     anywhere = [copy(option) for option in root.params if option.name in ANYWHERE]
     for option in anywhere:
         option.hidden, option.expose_value = True, False  # type: ignore[attr-defined]
-    for command in walk(root):
-        if command is not root:
-            own = {name for option in command.params for name in option.opts}
-            command.params = [*command.params, *(option for option in anywhere if not own & set(option.opts))]
+    for name, command in walk(root):
         command.help = re.sub(r"\n(?=  \S)", r" \\\n", command.help or "")
+        if command is root:
+            continue
+        if short and name in SHORT:
+            names = SHORT[name].split()
+            options = [param for param in command.params if param.param_type_name == "option"]
+            for option in options:
+                option.hidden = option.name not in names
+            command.epilog = f"All {len(options)} options: batwatt {name} {HELP_ALL}"
+        own = {name for option in command.params for name in option.opts}
+        command.params = [*command.params, *(option for option in anywhere if not own & set(option.opts))]
     return root
 
 
-def walk(command: Any) -> Iterator[Any]:
-    """Yield a command and all commands in it."""
-    yield command
-    for one in getattr(command, "commands", {}).values():
-        yield from walk(one)
+def walk(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield a command and all commands in it, each with its name."""
+    yield name, command
+    for word, one in getattr(command, "commands", {}).items():
+        yield from walk(one, f"{name} {word}".strip())
 
 
 def _needed(words: Sequence[str]) -> Container[str]:

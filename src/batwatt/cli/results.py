@@ -86,7 +86,7 @@ def policies(
     for kind, name, line in describe():
         sections.setdefault(kind, []).append((name, line))
     _show_sections(sections)
-    below("""choose with: -s NAME -o '{"order": "fcfs", "backfilling": "easy", "response": "hfld"}'""")
+    below("""choose with: -s NAME -o order=fcfs -o backfilling=easy -o response=hfld""")
     below("""  -s varcap -o '{"victim": {"name": "checkpoint", "recovery_s": 30}}' (a part with parameters)""")
     below("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
 

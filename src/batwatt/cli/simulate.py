@@ -71,14 +71,14 @@ def run_command(
     [bold]Example:[/]
     batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
-      -o '{"response": "idfs"}' -e out/idfs
+      -o response=idfs -e out/idfs
     batwatt run -w workloads/risk-small.txt --window 86400:259200
       --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
-      -s riskaware -o '{"strategy": "target-asap"}' -e out/risk
+      -s riskaware -o strategy=target-asap -e out/risk
     batwatt run -w workloads/cloud/jobs.csv --length-unit hours
       --machines 15 --cores 16
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
-      -s varcap -o '{"termination": "lww"}' -e out/x
+      -s varcap -o termination=lww -e out/x
     """
     from batwatt.run.arguments import options_from
     from batwatt.run.spec import EngineName

@@ -26,7 +26,7 @@ slurm = typer.Typer(
     [bold]Example:[/]
     batwatt generate platform servers.toml -o green.xml
     batwatt slurm run -p green.xml --partition green -s powercap
-      -o '{"response": "frugal"}' --envelope watts.csv -e out/shadow
+      -o response=frugal --envelope watts.csv -e out/shadow
     """,
     rich_markup_mode="rich",
 )
@@ -146,7 +146,7 @@ def run_command(
 
     [bold]Example:[/]
     batwatt slurm run -p green.xml --partition green -s powercap
-      -o '{"response": "frugal"}' --envelope watts.csv -e out/shadow
+      -o response=frugal --envelope watts.csv -e out/shadow
 
     batwatt serve -s varcap -p green.xml --capacity machines.csv &
     batwatt slurm run -p green.xml --partition green -e out/operated --operate

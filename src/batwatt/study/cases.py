@@ -48,14 +48,14 @@ def cases_of(values: Any, where: str = "cases") -> dict[str, Case]:
     cases: dict[str, Case] = {}
     for value in values:
         if value == PRESET:
-            named: Mapping[str, Case] = SYSTEMS
+            more: Mapping[str, Case] = SYSTEMS
         elif isinstance(value, str):
-            named = dict([parse_case(value, where)])
+            more = dict([parse_case(value, where)])
         elif isinstance(value, type):
-            named = {value.__name__: Case(value)}
+            more = {value.__name__: Case(value)}
         else:
             raise wrong(where, "a text, a class, or a dict of cases by label", value, "see batwatt.Case")
-        for label, case in named.items():
+        for label, case in more.items():
             if label in cases:
                 raise InputError(where, f"there are two cases {label!r}", "choose another label: LABEL=CASE")
             cases[label] = case
