@@ -218,7 +218,7 @@ def _machines() -> Named:
     yield _run("adaptive sun", f"{SITE} {SUN} -s adaptive", parts={"order": "fcfs"})
     yield _run("replay", "-w tests/data/oddities.sacct --machines 8 --cores 8 -s replay")
     yield _run("replay strict", f"{SITE} -s replay", strict=True)
-    yield _run("replay nodes", "-w made/pm100.parquet --width nodes --machines 40 -s replay")
+    yield _run("replay nodes", "-w made/pm100.parquet,width=nodes --machines 40 -s replay")
     yield _run("slurm", f"{SITE} -s multifactor")
     yield _run("easy", f"{SITE} -s easy")
     yield _run("fcfs", f"{SITE} -s fcfs")
@@ -310,6 +310,9 @@ def _engines() -> Named:
         "batsim context",
         f"batsim -p a {taken} {states} {refused} --disable-schedule-tracing --dump-execution-context",
     )
+    switches = "--enable-compute-sharing --enable-dynamic-jobs --acknowledge-dynamic-jobs --enable-profile-reuse"
+    hosts = "--forward-profiles-on-submission --master-host a --mmax 3 --mmax-workload --sched-cfg a"
+    yield "batsim switches", f"batsim -p a {switches} {hosts} --ignore-communication --dump-execution-context"
     limit = '-o \'{"envelope": "events"}\''
     forwarded = "--events made/envelope.txt --forward-unknown-events"
     yield "serve envelope", f"{batsim} {forwarded} & {serve} {limit}"
@@ -317,17 +320,26 @@ def _engines() -> Named:
     again = "--enable-dynamic-jobs --enable-profile-reuse"
     yield (
         "serve varcap",
-        f"{batsim} {again} --mmax 3 & {serve} {capacity} --mmax 3",
+        f"{batsim} {again} --mmax 3 & {serve.replace('.xml', '.xml,mmax=3')} {capacity}",
     )
     yield _run("events of machines", f"{SMALL} --events made/events.txt", response="none")
-    forward = f"{SMALL} --events made/envelope.txt --forward-unknown-events"
+    forward = f"{SMALL} --events made/envelope.txt --batsim-arg=--forward-unknown-events"
     yield _run("envelope by events", forward, envelope="events", response="hfld")
     two = "-p platforms/small.xml -w workloads/small.json -w made/two.json"
-    yield _run("two workloads", f"{two} --enable-dynamic-jobs --acknowledge-dynamic-jobs", response="none")
-    yield _run("sharing", f"{two} --enable-compute-sharing --forward-profiles-on-submission", response="none")
-    configured = f"{SMALL} --energy --sched-cfg-file workloads/small.json --master-host master_host"
+    yield _run(
+        "two workloads",
+        f"{two} --batsim-arg=--enable-dynamic-jobs --batsim-arg=--acknowledge-dynamic-jobs",
+        response="none",
+    )
+    yield _run(
+        "sharing",
+        f"{two} --batsim-arg=--enable-compute-sharing --batsim-arg=--forward-profiles-on-submission",
+        response="none",
+    )
+    configured = f"{SMALL} --energy --batsim-arg=--sched-cfg=a"
     yield _run("scheduler configuration", configured, response="none")
-    first = f"{SMALL} --mmax-workload --sched-cfg text --enable-profile-reuse --ignore-communication"
+    first = "-p platforms/small.xml,mmax=4,mmax_workload=yes,master=master_host -w workloads/small.json"
+    first += " --batsim-arg=--sched-cfg=text --batsim-arg=--enable-profile-reuse --ignore-communication"
     yield _run("first hosts", first, response="none")
 
 
@@ -386,22 +398,22 @@ def _series() -> Named:
 
 
 def _traces() -> Named:
-    yield _run("trace hours", "-w cloud/jobs.csv --length-unit hours --machines 15 --cores 16", response="none")
+    yield _run("trace hours", "-w cloud/jobs.csv,unit=hours --machines 15 --cores 16", response="none")
     yield "convert txt", "convert workloads/risk-small.txt"
     yield "convert flops", "convert workloads/risk-small.txt --reference-flops 1e9 --nb-res 40"
-    yield "convert csv", "convert cloud/jobs.csv --length-unit h --cores-per-server 4 --walltime-factor 0"
+    yield "convert csv", "convert cloud/jobs.csv,unit=h --cores-per-server 4 --walltime-factor 0"
     tables = ("pm100.parquet", "pm100.csv", "fdata.csv")
     for name in ("jobs.swf", "jobs.swf.gz", "rich.csv", "chain.csv", "jobs.pbs", *tables):
         yield f"convert {name}", f"convert made/{name}"
-    yield "convert fdata nodes", "convert made/fdata.csv --width nodes --to batsim5"
-    yield "convert sacct", "convert tests/data/oddities.sacct --tz Europe/Berlin --begin 2024-03-01"
-    yield "convert sacct fields", "convert made/dump.sacct --fields @made/fields.txt --format sacct"
+    yield "convert fdata nodes", "convert made/fdata.csv,width=nodes --to batsim5"
+    yield "convert sacct", "convert tests/data/oddities.sacct,tz=Europe/Berlin --begin 2024-03-01"
+    yield "convert sacct fields", "convert made/dump.sacct,fields=@made/fields.txt --format sacct"
     yield "convert azure", "convert made/azure.csv --format azure"
     yield "convert borg", "convert made/borg.csv --format borg --collections made/collections.csv"
     yield "convert batsim 5", "convert workloads/small.json --to batsim5 && convert made/small5.json --to batsim4"
-    widths = {"fdata.csv": "", "pm100.parquet": "--width nodes", "jobs.pbs": "--width nodes"}
-    for name, more in {"jobs.swf": "--begin 2024-07-01", **widths}.items():
-        yield _run(f"trace {name}", f"-w made/{name} {more} --machines 8 --cores 96", response="none")
+    widths = {"fdata.csv": "", "pm100.parquet": ",width=nodes", "jobs.pbs": ",width=nodes"}
+    for name, more in {"jobs.swf": " --begin 2024-07-01", **widths}.items():
+        yield _run(f"trace {name}", f"-w made/{name}{more} --machines 8 --cores 96", response="none")
     power = "-p platforms/marconi100-48.xml -w made/rich.csv --envelope constant:20000 -s jobpower"
     yield _run("trace power", power, predictor="exact", power_check="max")
     yield "generate workload", "generate workload --seed 2 --jobs-per-hour 9 --hours 12 --sigma 1 --max-servers 4"

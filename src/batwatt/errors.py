@@ -55,7 +55,7 @@ spelling: ContextVar[Callable[[str, object], str]] = ContextVar("spelling", defa
 
 
 def argument(name: str, value: object = None) -> str:
-    """Return an argument as its user writes it: `unit` or `unit=h` in Python, `--length-unit` in a shell."""
+    """Return an argument as its user writes it: `long_s` or `long_s=60` in Python, `--long 60` in a shell."""
     return spelling.get()(name, value)
 
 

@@ -59,7 +59,10 @@ REFUSED = {
     f"run -w {JOBS} -e out/x": "--platform, --machines: neither is given",
     f"run -p {SMALL} -w {JOBS} -w t.csv -e out/x": "t.csv: is a trace: several workloads must be Batsim's JSON",
     "RUN --machines 3": "--platform, --machines: both are given",
-    "RUN --sched-cfg a --sched-cfg-file none.csv": "both are given",
+    "RUN --batsim-arg=--sg-cfg=a": "--batsim-arg: '--sg-cfg=a' is no switch of the embedded engine",
+    "RUN -w JOBS,wdith=nodes": "no key 'wdith'; did you mean 'width'?",
+    "RUN -w JOBS,width=nodes,width=cpus": "width is given twice",
+    "RUN -p SMALL,mmax=few": "mmax: 'few' is not a number of hosts",
     'RUN --events event.txt -o \'{"envelope": "events"}\'': "much",
     "RUN -s powercp": "'powercap'",
     "RUN --engine foo": "--engine: 'foo'",
@@ -67,9 +70,9 @@ REFUSED = {
     "RUN --timeout nan": "--timeout: nan",
     "RUN --no-energy": "--no-energy: the scheduler 'powercap' changes speeds, which Batsim does with energy accounting",
     "RUN --ignore-communication --engine batsim": "--ignore-communication: a real Batsim simulates communication",
-    "RUN --length-unit hour": "--length-unit: no unit of time 'hour'; did you mean 'hours'?",
-    "RUN --length-unit h": "--length-unit: is for traces of jobs",
-    "RUN --width nodes": "--fields, --width: are for job logs",
+    "RUN -w JOBS,unit=hour": "unit: no unit of time 'hour'",
+    "RUN -w JOBS,unit=h": "unit: is for traces of jobs",
+    "RUN -w JOBS,width=nodes": "fields, width: are for job logs",
     "RUN --carbon signal.csv,days=1e-5": "the signal ends at 0.864 s, the last job is submitted at",
     # machines that come and go
     "RISK --capacity ''": "capacity '': names no file; write FILE, then keys",
@@ -88,7 +91,6 @@ REFUSED = {
     "COMPARE -c a=varcap -c b={": "--case b: ",
     "COMPARE -c a=varcap -c b=planned": "batwatt: case 'b': option 'plan': the scheduler 'planned' needs one",
     "COMPARE -c a=varcap --by queue": "--by: no job of the workload has a queue; use size, length",
-    "COMPARE -c a=varcap --mmax 3": "--mmax, --master-host: are for a platform file; leave them out",
     "COMPARE -c a=varcap --figures bmp": "--figures: no format 'bmp'",
     "COMPARE -c a=varcap -w JOBS": "--workload: a comparison has one workload; give one, or declare a campaign",
     # carbon
@@ -108,8 +110,8 @@ REFUSED = {
     # job logs and accounts
     "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",
     # conversions and what is made
-    "convert JOBS --to batsim5 --width nodes": "leave the other options out",
-    "convert vm.csv --format azure --length-unit h": "--format: azure becomes a CSV trace, not a workload",
+    "convert JOBS,width=nodes --to batsim5": "leave the other options out",
+    "convert vm.csv,unit=h --format azure": "--format: azure becomes a CSV trace, not a workload",
     "convert vm.csv --format azure --collections t.csv": "--collections: is for --format borg; leave it out",
     "generate capacity walk:range=0.6 -o /dev/full": "/dev/full: cannot be written (No space left on device)",
     "generate capacity nix.csv": "nix.csv: cannot be read",

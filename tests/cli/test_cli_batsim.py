@@ -49,8 +49,10 @@ def test_several_workloads(house, engine):
     """w0!1 runs from 0 to 10 s, w0!2 from 30 to 31 s, w1!1 (twice a profile d, 1 s each) from 30 to 32 s."""
     scheduler = house.write("listener.py", LISTENER)
     first, second = two(house)
-    options = ("-m", "boss", "--mmax", 2, "--sched-cfg", 'a "b"', "-s", scheduler, "--engine", engine)
-    done = house.batwatt("run", "-p", platform(house), "-w", first, "-w", second, "-e", house.out / "x", *options)
+    options = ('--batsim-arg=--sched-cfg=a "b"', "-s", scheduler, "--engine", engine)
+    done = house.batwatt(
+        "run", "-p", f"{platform(house)},master=boss,mmax=2", "-w", first, "-w", second, "-e", house.out / "x", *options
+    )
     assert done.code == 0, done.err
     assert [line for line in done.out.splitlines() if line.startswith("heard")] == [
         "heard a \"b\" ['n1', 'n10'] {'w0': ['d', 'h'], 'w1': ['d', 'h']}",
@@ -69,7 +71,7 @@ def test_several_workloads(house, engine):
     figures = house.metrics()
     assert (figures["jobs_total"], figures["jobs_finished"], figures["finished_work_fraction"]) == (3, 3, 1.0)
     again = house.batwatt(
-        "metrics", house.out / "x", "-p", house.folder / "p.xml", "-m", "boss", "-w", first, "-w", second
+        "metrics", house.out / "x", "-p", f"{house.folder}/p.xml,master=boss", "-w", first, "-w", second
     )
     assert again.code == 0 and house.metrics() == figures
     metadata = json.loads(house.file("x_metadata.json"))
@@ -80,11 +82,22 @@ def test_several_workloads(house, engine):
 def test_hosts_as_the_workloads_say(house):
     first, second = two(house)
     where = platform(house)
-    both = ("run", "-p", where, "-w", first, "-w", second, "-e", house.out / "x", *NONE)
-    assert house.batwatt(*both, "-m", "boss", "--mmax-workload", "--sched-cfg-file", where).code == 0
+    both = (
+        "run",
+        "-p",
+        f"{where},master=boss,mmax_workload=yes",
+        "-w",
+        first,
+        "-w",
+        second,
+        "-e",
+        house.out / "x",
+        *NONE,
+    )
+    assert house.batwatt(*both, "--batsim-arg=--sched-cfg=text").code == 0
     [totals] = house.rows("x_schedule.csv")
     assert (totals["nb_computing_machines"], totals["nb_jobs_success"]) == ("3", "3")
-    assert json.loads(house.file("x_metadata.json"))["engine_config"]["sched_config"] == where.read_text()
+    assert json.loads(house.file("x_metadata.json"))["engine_config"]["sched_config"] == "text"
 
 
 def test_no_envelope_is_no_cap(house):
@@ -136,7 +149,7 @@ def test_communication_that_is_ignored_is_counted(house):
     talking = {"h": PROFILES["h"] | {"com": 1e6}, "d": PROFILES["d"]}
     jobs = [{"id": name, "subtime": 0, "res": 1, "profile": name} for name in talking]
     path = house.write("com.json", json.dumps({"nb_res": 2, "jobs": jobs, "profiles": talking}))
-    run = ("run", "-p", platform(house), "-m", "boss", "-w", path, "-s", "fcfs", "-e", house.out / "x")
+    run = ("run", "-p", f"{platform(house)},master=boss", "-w", path, "-s", "fcfs", "-e", house.out / "x")
     refused = house.batwatt(*run)
     assert refused.code == 2 and "give --ignore-communication to run it as 0" in refused.line
     done = house.batwatt(*run, "--ignore-communication")

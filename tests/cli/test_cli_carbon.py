@@ -65,11 +65,11 @@ def test_keys_of_a_price(house):
 # run ------------------------------------------------------------------------------------------------------------------
 
 
-def workload(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n"):
+def workload(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", keys=""):
     """Words of a run of jobs in phases; the files of the run have the prefix x."""
     path = jobs if isinstance(jobs, Path) else house.write("jobs.csv", jobs)
     files = house.folder / "w.json", house.folder / "p.xml"
-    good(house.batwatt("carbon", "workload", path, "-o", files[0], "-p", files[1], *words), quiet=False)
+    good(house.batwatt("carbon", "workload", f"{path}{keys}", "-o", files[0], "-p", files[1], *words), quiet=False)
     return ("-w", files[0], "-p", files[1])
 
 
@@ -90,7 +90,7 @@ def test_a_run_by_hand(house):
     [row] = pd.read_csv(segments).to_dict("records")
     assert (row["job"], row["begin_s"], row["end_s"], row["cost"]) == (1, 3600, 7200, 9)
     inputs = workload(
-        house, "--machines", 2, "--watts", 500, "--length-unit", "hours", jobs="arrival_time|length|cpus\n0|1|2\n"
+        house, "--machines", 2, "--watts", 500, jobs="arrival_time|length|cpus\n0|1|2\n", keys=",unit=hours"
     )
     shifted = (*inputs, *signals, "-s", "carbon", "-e", house.out / "y")
     good(house.batwatt("run", *shifted, "-o", '{"policy": "oracle", "deadline_h": 2, "price_weight": 40}'), quiet=False)

@@ -23,7 +23,7 @@ def starts(house, to: str) -> dict[str, float]:
     return {row["job_id"]: float(row["starting_time"]) for row in house.rows(f"{to}_jobs.csv")}
 
 
-def replayed(house, to: str, workload: Path, *args: object):
+def replayed(house, to: str, workload: Path | str, *args: object):
     words = ("-w", workload, "--machines", 4, "--cores", 4, "-s", "replay", "-e", house.out / to)
     done = house.batwatt("run", *words, *args)
     assert done.code == 0, done.err
@@ -49,16 +49,16 @@ def test_replayed_in_process_over_the_wire_and_converted(house):
 def test_without_a_header_in_nodes_from_a_date(house):
     header, *lines = DUMP.read_text().splitlines(keepends=True)
     bare, names = house.write("bare.sacct", "".join(lines)), house.write("header.txt", header)
-    options = ("--width", "nodes", "--tz", "Europe/Berlin", "--begin", "2024-03-01T09:59:00")
-    replayed(house, "a", bare, "--fields", f"@{names}", *options)
+    keys, begin = "width=nodes,tz=Europe/Berlin", ("--begin", "2024-03-01T09:59:00")
+    replayed(house, "a", f"{bare},fields=@{names},{keys}", *begin)
     # 109 has a node; 0 s is 50 s before the first submission
     assert starts(house, "a") == {**{id: start_s + 50 for id, start_s in STARTS.items()}, "109": 60}
-    replayed(house, "b", bare, "--fields", header.strip().replace("|", ","), *options)
+    replayed(house, "b", f"{bare},fields={header.strip().replace('|', ',')},{keys}", *begin)
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
     metadata = json.loads(house.file("a_metadata.json"))
     assert (metadata["job_log"]["width"], metadata["job_log"]["tz"]) == ("nodes", "Europe/Berlin")
-    words = ("--format", "sacct", "--fields", f"@{names}", "-o", house.out / "w.csv")
-    assert house.batwatt("convert", bare, *words).code == 0
+    words = ("--format", "sacct", "-o", house.out / "w.csv")
+    assert house.batwatt("convert", f"{bare},fields=@{names}", *words).code == 0
 
 
 def test_the_power_of_jobs(house):

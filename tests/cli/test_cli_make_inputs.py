@@ -66,7 +66,7 @@ def test_converted_traces(house):
     assert (done.code, done.out, done.err) == (0, "", "2 jobs\n")
     assert path.read_text() == "arrival_time,length,cpus,memory,depends_on\n0.0,60.0,3,0.02,\n70.0,10.0,6,0.01,1\n"
     hours = house.write("hours.csv", "arrival_time,length,cpus\n0,0.5,4\n")
-    assert '"delay": 1800' in house.batwatt("convert", hours, "--length-unit", "hours").out
+    assert '"delay": 1800' in house.batwatt("convert", f"{hours},unit=hours").out
 
 
 def test_a_generated_workload_has_the_defaults_of_the_generator(house):

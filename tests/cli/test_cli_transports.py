@@ -63,7 +63,7 @@ def test_an_envelope_as_events_of_a_batsim(house, load, dark, batsim):
     assert json.loads(five.read_text().splitlines()[1]) == {"timestamp": 100, "type": "generic", "data": data}
     # and back, which Batsim 4 needs: it would pass them on unread
     assert house.batwatt("events", five).out == house.batwatt("events", dark).out
-    refused = house.run("--events", five, "--forward-unknown-events", workload=load, to="c")
+    refused = house.run("--events", five, "--batsim-arg=--forward-unknown-events", workload=load, to="c")
     assert refused.code == 2 and "the event at 0 s is for Batsim 5" in refused.err
 
 

@@ -21,7 +21,7 @@ def varying(house: House, *words: object, jobs=HOURS, unit="hours", capacity: ob
     """A run of riskaware on eight machines of four cores, with exit code 0."""
     inputs = ["-w", house.write("jobs.csv", jobs), *EIGHT, "-s", "riskaware", "-e", house.out / to]
     inputs += ["-o", json.dumps(options or {"strategy": "first-fit-aware"})]
-    inputs += [] if unit is None else ["--length-unit", unit]
+    inputs[1] = inputs[1] if unit is None else f"{inputs[1]},unit={unit}"
     inputs += [] if capacity is None else ["--capacity", capacity]
     done = house.batwatt("run", *inputs, *words)
     assert done.code == 0, done.err
@@ -82,7 +82,7 @@ def test_long_jobs(house):
     one, other, classes = house.metrics("a"), house.metrics("b"), house.file("b_classes.csv")
     changed = {name for name in one if one[name] != other[name]}
     assert changed and all("_short" in name or "_long" in name for name in changed)
-    words = ("-w", house.folder / "jobs.csv", "--length-unit", "h", *EIGHT, "--capacity", WALK)
+    words = ("-w", f"{house.folder}/jobs.csv,unit=h", *EIGHT, "--capacity", WALK)
     assert house.batwatt("metrics", house.out / "b", *words, "--long", 12_000).code == 0
     assert house.metrics("b") == other and house.file("b_classes.csv") == classes
 
@@ -102,7 +102,7 @@ def test_the_length_of_long_jobs_is_given_once(house):
 def test_acknowledged_and_rejected_at_once(house):
     """A job of three machines is killed when two are left for ever: submitted again, it can never run."""
     capacity = house.write("two.csv", "time_s,machines\n0,4\n100.5,2\n")
-    words = ("--machines", 4, "--cores", 2, "--acknowledge-dynamic-jobs")
+    words = ("--machines", 4, "--cores", 2, "--batsim-arg=--acknowledge-dynamic-jobs")
     jobs = "arrival_time,length,cpus\n0,1000,6\n0,100,2\n"
     done = varcap(house, *words, jobs=jobs, unit="s", capacity=capacity, mapping="base")
     assert "1 job can never run, not enough machines or memory" in done.err
@@ -114,7 +114,7 @@ def test_a_job_that_is_acknowledged_goes_on(house):
     """A checkpoint of 60 s and a recovery start before their acknowledgements: 1000 s of work end at 1060 s."""
     words = ["-w", house.write("j.csv", "arrival_time,length,cpus\n0,1000,1\n"), "--machines", 2, "--cores", 1]
     words += ["--capacity", house.write("one.csv", "time_s,machines\n0,2\n500,1\n"), "-s", "checkpoint"]
-    for acknowledge in ([], ["--acknowledge-dynamic-jobs"]):
+    for acknowledge in ([], ["--batsim-arg=--acknowledge-dynamic-jobs"]):
         assert house.batwatt("run", *words, *acknowledge, "-e", house.out / "x").code == 0
         rows = [(row["job_id"], float(row["finish_time"])) for row in house.rows()]
         assert rows == [("1", 440.0), ("1#1", 500.0), ("1#2", 1060.0)]

@@ -28,10 +28,10 @@ COMMANDS = [
 run -p p.xml -w w.json --envelope e.csv -s powercap -o {"response":"hfld","order":"slowdown"} -e x
 run -p p.xml -w w.json --envelope constant:500 -s adaptive -o {"objective":"goodput"} -e x
 run -w w.json --machines 4 --cores 1 --capacity walk:range=0.6,mean=0.7,period=600,seed=1 -s varcap -e x
-run -w l.sacct --machines 8 --cores 8 --window 0:90000 -s replay --tz Europe/Berlin --begin 2024-07-01 --width cpus -e x
+run -w l.sacct,tz=Europe/Berlin,width=cpus --machines 8 --cores 8 --window 0:90000 -s replay --begin 2024-07-01 -e x
 run -p p.xml -w w.json --carbon s.csv -s powercap -o {"response":"none","shift":"oracle"} -e x
 compare -p p.xml -w w.json --envelope e.csv -c a=powercap -c b=varcap --seeds 1 -e x
-convert l.sacct --width cpus --tz UTC -o x.json
+convert l.sacct,width=cpus,tz=UTC -o x.json
 convert w.json --to batsim5 -o x.json
 events e.csv -o x.txt
 characterise carbon:s.csv,budget=0.7

@@ -109,7 +109,7 @@ KINDS = {
         lambda path: converted_file(path, "batsim4"), command("convert", "{}", "--to", "batsim4", "-o", "OUT"))),
     "swf": ("x.swf", octets, SWF, TRACE),
     "sacct": ("x.sacct", octets, _bytes_of("tests/data/oddities.sacct"), (
-        trace, _run("-w {} --machines 2 --cores 4 -s replay --width nodes"))),
+        trace, _run("-w {},width=nodes --machines 2 --cores 4 -s replay"))),
     "csv": ("x.csv", octets, CSV, TRACE),
     "txt": ("x.txt", octets, TXT, TRACE),
     "azure": ("x.csv", octets, AZURE, (command("convert", "{}", "--format", "azure", "-o", "OUT"),)),
@@ -120,7 +120,7 @@ KINDS = {
         _run("--machines 4 --capacity {} -s varcap"))),
     "events": ("x.txt", octets, EVENTS, (
         lambda path: read_events(path, True, 4),
-        _run('--events {} --forward-unknown-events -o {"response":"none"}'))),
+        _run('--events {} --batsim-arg=--forward-unknown-events -o {"response":"none"}'))),
     "events5": ("x.txt", octets, EVENTS5, (command("events", "{}", "-o", "OUT"),)),
     "signal": ("x.csv", octets, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
         command("characterise", "carbon:{},budget=0.7"), command("carbon", "plan", JOB, "--carbon", "{}", *PLAN))),

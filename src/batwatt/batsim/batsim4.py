@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,16 @@ from batwatt.errors import ProtocolError
 from batwatt.model.hostset import HostSet, from_text, to_text
 from batwatt.protocol.numbers import MAX_INT, batsim_float
 from batwatt.units import TOO_LATE_S
+
+BATSIM_FLAGS: Mapping[str, str] = {
+    "--enable-compute-sharing": "compute_sharing",
+    "--enable-dynamic-jobs": "dynamic_jobs",
+    "--acknowledge-dynamic-jobs": "acknowledge_dynamic_jobs",
+    "--enable-profile-reuse": "profile_reuse",
+    "--forward-profiles-on-submission": "forward_profiles",
+    "--forward-unknown-events": "forward_unknown_events",
+}
+"""Switch of Batsim's command line -> field of `EngineConfig`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +75,24 @@ class EngineConfig:
 
     def batsim_args(self) -> list[str]:
         """Return the options of a real Batsim's command line; `energy` must not be None."""
-        flags = {
-            "-E": bool(self.energy),
-            "--enable-compute-sharing": self.compute_sharing,
-            "--enable-dynamic-jobs": self.dynamic_jobs,
-            "--acknowledge-dynamic-jobs": self.acknowledge_dynamic_jobs,
-            "--enable-profile-reuse": self.profile_reuse,
-            "--forward-profiles-on-submission": self.forward_profiles,
-            "--forward-unknown-events": self.forward_unknown_events,
-        }
+        flags = {"-E": "energy", **BATSIM_FLAGS}
         config = [f"--sched-cfg={self.sched_config}"] if self.sched_config else []
-        return [flag for flag, enabled in flags.items() if enabled] + config
+        return [flag for flag, name in flags.items() if getattr(self, name)] + config
+
+    @classmethod
+    def of_args(cls, args: Sequence[str], energy: bool | None) -> tuple[EngineConfig, list[str]]:
+        """Return the configuration of words of Batsim's command line, and the words that are not in it."""
+        values: dict[str, Any] = {"energy": energy}
+        others = []
+        for word in args:
+            name, sign, text = word.partition("=")
+            if word in BATSIM_FLAGS:
+                values[BATSIM_FLAGS[word]] = True
+            elif name == "--sched-cfg" and sign:
+                values["sched_config"] = text
+            else:
+                others.append(word)
+        return cls(**values), others
 
 
 LONGEST_NUMBER = 30

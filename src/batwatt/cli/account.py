@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batwatt.cli.options import CarbonText, LogChoice, PriceText
+from batwatt.cli.options import Begin, CarbonText, JobFiles, PriceText
 from batwatt.cli.printing import below, manners, show_table, tabular
 from batwatt.errors import printable
 
@@ -18,7 +18,14 @@ _option = typer.Option
 @tabular
 def account_command(
     *,
-    workload: Annotated[Path, _option("-w", "--workload", help="Log with the starts of jobs, as of sacct -P.")],
+    workload: Annotated[
+        Path,
+        _option(
+            "-w",
+            "--workload",
+            help="Log with the starts of jobs (sacct -P), with keys as in jobs.sacct,width=nodes,tz=ZONE.",
+        ),
+    ],
     carbon: CarbonText = None,
     price: PriceText = None,
     by: Annotated[
@@ -35,8 +42,8 @@ def account_command(
     pue: Annotated[float, _option("--pue", help="Energy of the site / energy of its nodes.")] = 1.0,
     since: Annotated[str | None, _option("--since", help="Begin (a date).", show_default="the first start")] = None,
     until: Annotated[str | None, _option("--until", help="End (a date).", show_default="the last end")] = None,
-    zone: Annotated[str | None, _option("--zone", help="Time zone of months.", show_default="that of --tz")] = None,
-    log: LogChoice,
+    zone: Annotated[str | None, _option("--zone", help="Time zone of months.", show_default="that of dates")] = None,
+    begin: Begin = None,
 ) -> None:
     """Account the jobs of a log: node hours, energy, carbon and cost by user, account, partition and month.
 
@@ -49,10 +56,11 @@ def account_command(
     """
     from batwatt.api.account import account
 
+    jobs = JobFiles.of([workload], begin)
     result = account(
-        workload, by=None if by is None else [name.strip() for name in by.split(",")], carbon=carbon, price=price,
+        jobs.paths[0], by=None if by is None else [name.strip() for name in by.split(",")], carbon=carbon, price=price,
         machines=machines, cores=cores, busy_w=busy_w, idle_w=idle_w, pue=pue, since=since,
-        until=until, zone=zone, **vars(log.options),
+        until=until, zone=zone, **vars(jobs.log),
     )  # fmt: skip
     result.save(output, page, command=shlex.join(["batwatt", *manners.words]))
     records: Any = result.table.to_dict("records")

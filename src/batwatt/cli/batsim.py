@@ -1,4 +1,4 @@
-"""Options that Batsim has, too, and that several commands share; the command `batsim`, which has all of them."""
+"""The command `batsim`, which has all options of Batsim, and what `serve` requests of a Batsim 5."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from typer.core import TyperCommand
 
 from batwatt._version import __version__
 from batwatt.cli.models import options_of
-from batwatt.cli.options import ENGINE, IgnoreCommunication
+from batwatt.cli.options import IgnoreCommunication
 from batwatt.cli.printing import manners, note
 from batwatt.errors import DeadlockError, InputError, printable
 from batwatt.inputs.platform_files import MASTER_HOST
 
 if TYPE_CHECKING:
-    from batwatt.batsim.batsim4 import EngineConfig
     from batwatt.batsim.batsim5 import Dialect
     from batwatt.inputs.platform_files import HostChoice
 
@@ -38,28 +37,6 @@ BATSIM_VERSION, SIMGRID_VERSION = (f"{version}+batwatt.{__version__}" for versio
 USAGE_CODE = 255
 """Exit code of Batsim for a command line that its usage does not have."""
 _feature = partial(_switch, rich_help_panel="Batsim 5: what the scheduler asks for")
-
-
-@dataclass(frozen=True, kw_only=True)
-class FirstHosts:
-    """Hosts of a platform that run jobs, where no workload is read."""
-
-    master: Annotated[str, _switch("-m --master-host", "The host that runs no job.")] = MASTER_HOST
-    mmax: Annotated[int, _switch("--mmax", "Use only the first hosts.", show_default="0: all")] = 0
-
-    @property
-    def choice(self) -> HostChoice:
-        """Choice of hosts for the reader of the platform. Raises InputError."""
-        from batwatt.inputs.platform_files import HostChoice
-
-        return HostChoice(**vars(self))
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostOptions(FirstHosts):
-    """Hosts of a platform that run jobs, at most those of the workload."""
-
-    mmax_workload: Annotated[bool, _switch("--mmax-workload", "Use `nb_res` hosts.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,17 +69,9 @@ class RequestedFeatures:
         return Dialect(config)
 
 
-Energy = Annotated[
-    bool | None,
-    _switch(
-        "--energy/--no-energy", "Account for energy.", show_default="if the platform has watts", rich_help_panel=ENGINE
-    ),
-]
-
-
 @dataclass(frozen=True, kw_only=True)
-class SharedSwitches:
-    """Switches of Batsim that `run` has, too, with the choice of hosts."""
+class Switches:
+    """Switches of Batsim on the embedded engine, with the choice of hosts."""
 
     compute_sharing: Annotated[bool, _switch("--enable-compute-sharing", "Jobs may share a host.")] = False
     dynamic_jobs: Annotated[bool, _switch("--enable-dynamic-jobs", "The scheduler adds jobs.")] = False
@@ -111,7 +80,9 @@ class SharedSwitches:
     forward_profiles: Annotated[bool, _switch("--forward-profiles-on-submission", "Send profiles with jobs.")] = False
     forward_unknown_events: Annotated[bool, _switch("--forward-unknown-events", "Pass all events on.")] = False
     ignore_communication: IgnoreCommunication = False
-    hosts: HostOptions
+    master: Annotated[str, _switch("-m --master-host", "The host that runs no job.")] = MASTER_HOST
+    mmax: Annotated[int, _switch("--mmax", "Use only the first hosts.", show_default="0: all")] = 0
+    mmax_workload: Annotated[bool, _switch("--mmax-workload", "Use `nb_res` hosts.")] = False
     sched_cfg: Annotated[str | None, _switch("--sched-cfg", "Text for the scheduler.")] = None
     sched_cfg_file: Annotated[Path | None, _switch("--sched-cfg-file", "File with the text for the scheduler.")] = None
 
@@ -127,19 +98,12 @@ class SharedSwitches:
         own = {field.name for field in fields(EngineConfig)} & vars(self).keys()
         return {name: getattr(self, name) for name in own} | {"sched_config": text}
 
-
-@dataclass(frozen=True, kw_only=True)
-class Switches(SharedSwitches):
-    """Switches of Batsim on an engine of ours."""
-
-    energy: Energy = None
-
     @property
-    def config(self) -> EngineConfig:
-        """Options of the engine. Raises InputError."""
-        from batwatt.batsim.batsim4 import EngineConfig
+    def hosts(self) -> HostChoice:
+        """Choice of hosts for the reader of the platform. Raises InputError."""
+        from batwatt.inputs.platform_files import HostChoice
 
-        return EngineConfig(**self.settings)
+        return HostChoice(self.master, self.mmax, self.mmax_workload)
 
 
 _taken = partial(_switch, rich_help_panel="Taken, without effect")
@@ -247,7 +211,7 @@ def batsim_command(
         list[str] | None,
         _switch("-r --add-role-to-hosts", "HOST,...:ROLE with the role master, storage or compute_node; repeatable."),
     ] = None,
-    switches: SharedSwitches,
+    switches: Switches,
     storage: Annotated[bool, _switch("--disable-storage-sharing", "Told to the scheduler.")] = False,
     machine_states: Annotated[
         bool, _switch("--disable-machine-state-tracing", "Write no PREFIX_machine_states.csv.")
@@ -304,7 +268,7 @@ def batsim_command(
             lambda: note(f"asking the scheduler at {printable(socket)}; waiting for its answer for ever"),
             config=config,
             prefix=export,
-            hosts=switches.hosts.choice,
+            hosts=switches.hosts,
             roles=_parse_roles(roles or []),
             machine_states=not machine_states,
             ignore_communication=switches.ignore_communication,

@@ -9,7 +9,6 @@ import typer
 
 from batwatt.cli.carbon_options import (
     CarbonFile,
-    JobsUnit,
     PriceFile,
     Watts,
     price_of,
@@ -23,12 +22,11 @@ from batwatt.files import whole_file, write_json
 
 def workload_command(
     jobs: Annotated[
-        Path, typer.Argument(metavar="JOBS", help="CSV: arrival_time,length,cpus; and name and args of their models.")
+        Path, typer.Argument(metavar="JOBS", help="CSV: arrival_time,length,cpus; name, args of models; FILE,unit=h.")
     ],
     machines: Annotated[int, typer.Option("--machines", help="Machines, one for each cpu of a job.", min=1)],
     output: Annotated[Path, typer.Option("-o", "--output", help="File of the workload (JSON).")],
     platform: Annotated[Path, typer.Option("-p", "--platform", help="File of the platform (XML).")],
-    length_unit: JobsUnit = "seconds",
     watts: Watts = None,
 ) -> None:
     """Write jobs in phases as a Batsim workload, and a platform on which each phase draws its power.
@@ -42,7 +40,7 @@ def workload_command(
     from batwatt.inputs.batsim_files import phase_workload
     from batwatt.inputs.servers import machines_xml
 
-    read = read_jobs(jobs, length_unit, watts)
+    read = read_jobs(jobs, watts)
     spec, content = phase_workload(read, machines)
     with whole_file(platform) as out:
         out.write(machines_xml(spec, "batwatt carbon workload"))

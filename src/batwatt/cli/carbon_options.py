@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batwatt.checks import finite
-from batwatt.cli.options import input_option, parse_unit
+from batwatt.cli.options import JobFiles, input_option
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ CarbonFile = Annotated[
 PriceFile = Annotated[str | None, input_option("price", rich_help_panel="Price")]
 CarbonWeight = Annotated[float | None, _price("--carbon-weight", help="Weight of a g of carbon.", show_default="1")]
 PriceWeight = Annotated[float | None, _price("--price-weight", help="Weight of a unit of money.", show_default="0")]
-JobsUnit = Annotated[str, typer.Option("--length-unit", help="Times of the jobs are in seconds or hours.")]
 Watts = Annotated[
     float | None, typer.Option("--watts", help="Power of a cpu of jobs without one, W.", show_default="1")
 ]
@@ -52,11 +51,12 @@ def weights_of(price: str | None, carbon_weight: float | None, price_weight: flo
     return carbon, number_of("--price-weight", price_weight or 0.0)
 
 
-def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJob]:
+def read_jobs(path: Path, watts: float | None) -> list[ShiftJob]:
     """Return the jobs of a file. Raises InputError."""
     from batwatt.inputs.batsim_files import read_phase_jobs
 
-    return read_phase_jobs(path, parse_unit(length_unit), watts_of(watts))
+    jobs = JobFiles.of([path], option="JOBS")
+    return read_phase_jobs(jobs.paths[0], jobs.unit, watts_of(watts))
 
 
 def watts_of(watts: float | None) -> float:

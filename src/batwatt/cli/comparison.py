@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from batwatt.cli.batsim import HostOptions
 from batwatt.cli.options import (
     CarbonText,
     DelaysToFlops,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from batwatt.api.inputs import Platform, Workload
     from batwatt.model.platform import MachineSpec
     from batwatt.results.tables import TableColumn
+    from batwatt.run.spec import RunSpec
 
 CASES, SAMPLES = "Cases", "Samples"
 SAVED_EVERY_S = 30.0
@@ -98,7 +98,6 @@ def compare_command(
         ),
     ] = None,
     machines: MachineChoice,
-    hosts: HostOptions,
 ) -> None:
     """Run several settings of a scheduler, or several schedulers, on the same jobs: one table, measured alike.
 
@@ -128,7 +127,8 @@ def compare_command(
     spec = machines.spec(platform, workload)
     window = None if spec.window is None else (spec.window.begin_s, spec.window.end_s)
     about: dict[str, Any] = {"unit": spec.length_unit, "window": window, **vars(spec.log)}
-    load = Workload.read(workload[0], ignore_communication=ignore_communication, **about)
+    [path] = spec.workloads
+    load = Workload.read(cast(Path, path), ignore_communication=ignore_communication, **about)
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
     command = shlex.join(["batwatt", *manners.words])
@@ -154,7 +154,7 @@ def compare_command(
 
         try:
             result = compare(
-                _hosts_of(spec.platform, hosts, load),
+                _hosts_of(spec, load),
                 load,
                 envelope,
                 cases,
@@ -188,18 +188,16 @@ def compare_command(
     below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
 
 
-def _hosts_of(platform: Any, hosts: HostOptions, load: Workload) -> MachineSpec | Platform:
+def _hosts_of(spec: RunSpec, load: Workload) -> MachineSpec | Platform:
     """Return the hosts that run jobs, or the machines of a synthetic platform. Raises InputError."""
     from batwatt.api.inputs import Platform
 
-    if isinstance(platform, Path):
-        most = load.nb_res if hosts.mmax_workload else 0
-        first = min(filter(None, (hosts.mmax, most)), default=0)
-        return Platform.read(platform, master=hosts.master, mmax=first)
-    if hosts != HostOptions():
-        raise InputError("--mmax, --master-host", "are for a platform file", "leave them out")
-    machines: MachineSpec = platform
-    return machines
+    platform: Any = spec.platform
+    if not isinstance(platform, Path):
+        return platform
+    most = load.nb_res if spec.hosts.mmax_workload else 0
+    first = min(filter(None, (spec.hosts.mmax, most)), default=0)
+    return Platform.read(platform, master=spec.hosts.master, mmax=first)
 
 
 def _check_by(by: Sequence[str], workload: Workload) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from batwatt.cli.models import options_of
-from batwatt.cli.options import LogChoice, input_option, parse_unit
+from batwatt.cli.options import Begin, JobFiles
 from batwatt.cli.printing import note
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file, write_text
@@ -40,7 +40,6 @@ def write_output(text: str, output: Path | None) -> None:
 class ConvertOptions:
     """Options of `convert_file`, which turns a trace into a workload. Raises InputError."""
 
-    unit: Annotated[str, input_option("length_unit", "--length-unit")] = "seconds"
     cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1
     walltime_factor: Annotated[
         float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
@@ -50,9 +49,6 @@ class ConvertOptions:
     ] = None
     nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None
 
-    def __post_init__(self) -> None:
-        parse_unit(self.unit)
-
 
 @options_of
 def convert(
@@ -61,7 +57,7 @@ def convert(
         Path,
         typer.Argument(
             help="SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, tables (.parquet, .csv), "
-            "PBS (.pbs), or lines `id release length cores` (.txt); also .gz; "
+            "PBS (.pbs), or lines `id release length cores` (.txt); also .gz; keys as for -w of `run`; "
             "with --format, vmtable.csv of Azure or instance_events of Borg; with --to, a Batsim workload (.json)."
         ),
     ],
@@ -72,7 +68,7 @@ def convert(
         typer.Option("--format", help="swf, csv, txt, sacct, table, pbs, azure or borg.", show_default="by suffix"),
     ] = None,
     workload: ConvertOptions,
-    log: LogChoice,
+    begin: Begin = None,
     collections: Annotated[
         Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
     ] = None,
@@ -80,7 +76,7 @@ def convert(
     """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
 
     [bold]Example:[/]
-    batwatt convert workloads/cloud/jobs.csv --length-unit h -o workload.json
+    batwatt convert workloads/cloud/jobs.csv,unit=h -o workload.json
       --cores-per-server 4 --reference-flops 18.4e9
     batwatt convert workload.json --to batsim5 -o workload5.json
     """
@@ -89,8 +85,12 @@ def convert(
     from batwatt.protocol.conversion import to_batsim5
 
     _check_batsim(to)
+    whole = jobs
+    read = JobFiles.of([jobs], begin, "JOBS")
+    [jobs] = read.paths
+    plain = workload == ConvertOptions() and jobs == whole and begin is None
     if jobs.suffix == ".json" and format is None:
-        if (workload, log, collections) != (ConvertOptions(), LogChoice(), None):
+        if not plain or collections is not None:
             raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
         from batwatt.inputs.batsim_files import converted_file
 
@@ -102,16 +102,16 @@ def convert(
     if collections is not None and format != "borg":
         raise InputError("--collections", "is for --format borg", "leave it out")
     if format in TABLES:
-        if (workload, log) != (ConvertOptions(), LogChoice()) or to != "batsim4":
+        if not plain or to != "batsim4":
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
             raise InputError("--format", problem, "convert that CSV in a second step")
         _convert_table(jobs, format, output, collections)
         return
     options: dict[str, Any] = vars(workload) | {
         "walltime_factor": workload.walltime_factor or None,
-        "unit": parse_unit(workload.unit),
+        "unit": read.unit,
     }
-    conversion = convert_file(jobs, format=format, log=log.options, **options)  # type: ignore[arg-type]  # checked above
+    conversion = convert_file(jobs, format=format, log=read.log, **options)  # type: ignore[arg-type]  # checked above
     write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, jobs)), output)
     notes = [f"{conversion.kept} jobs"]
     for count, what in (

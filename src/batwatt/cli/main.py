@@ -93,18 +93,20 @@ def main(args: Sequence[str] | None = None) -> None:
 
 OPTIONS = {
     "prefix": "--export",
-    "unit": "--length-unit",
+    **dict.fromkeys(("width", "tz", "fields", "unit", "master", "mmax", "mmax_workload"), ""),
     "long_s": "--long",
-    "master": "--master-host",
     "workers": "--jobs",
     "plugins": "--plugin",
 }
-"""Argument of a Python function -> option of the command line, where they differ in more than the dashes."""
+"""Argument of a Python function -> option of the command line, where they differ in more than the dashes; "": a key."""
 
 
 def as_option(name: str, value: object) -> str:
     """Return an argument as an option of the command line, with its value if there is one."""
     option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    if not option:
+        # a key behind the name of a file
+        return name if value is None else f"{name}={value}"
     if value is False:
         return option.replace("--", "--no-", 1)
     return option if value is None or value is True else f"{option} {value}"

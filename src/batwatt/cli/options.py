@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ import typer
 
 from batwatt.checks import finite
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.platform_files import MASTER_HOST, HostChoice
 from batwatt.model.workload import LONG_S
 from batwatt.run.spec import RunSpec
 
@@ -24,8 +26,7 @@ if TYPE_CHECKING:
 
 ENGINE, MACHINES = "Engine", "Machines"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
-"""Values of `--length-unit`."""
-_log = partial(typer.Option, rich_help_panel="Traces of jobs")
+"""Values of the key `unit`."""
 _machines = partial(typer.Option, rich_help_panel=MACHINES)
 
 
@@ -36,7 +37,12 @@ def input_option(field: str, *names: str, **more: Any) -> Any:
 
 PlatformFile = Annotated[Path, input_option("platform", "-p", "--platform")]
 OptionalPlatform = Annotated[
-    Path | None, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1); or --machines and --cores.")
+    Path | None,
+    typer.Option(
+        "-p",
+        "--platform",
+        help="SimGrid platform file (XML 4.1), as in p.xml,mmax=9; or --machines, --cores.",
+    ),
 ]
 Jobs = Annotated[list[Path], input_option("workloads", "-w", "--workload")]
 CapacityText = Annotated[str | None, input_option("capacity", rich_help_panel=MACHINES)]
@@ -117,34 +123,70 @@ DelaysToFlops = Annotated[
 IgnoreCommunication = Annotated[bool, input_option("ignore_communication", "--ignore-communication")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogChoice:
-    """Options of the readers of traces of jobs, and the time of 0 s."""
+Begin = Annotated[
+    str | None,
+    typer.Option("--begin", help="Date of 0 s, or s of the times of the trace.", show_default="the first submission"),
+]
+LOG_KEYS = ("width", "tz", "fields", "unit")
+"""Keys behind the file of a trace: hosts are cpus or nodes, time zone of dates, fields of sacct, s or h."""
+HOST_KEYS = ("master", "mmax", "mmax_workload")
+"""Keys behind a platform file: Batsim's choice of hosts."""
 
-    fields: Annotated[
-        str | None,
-        _log("--fields", help="Fields of sacct without a header: JobID,User,..., or @FILE.", show_default="line 1"),
-    ] = None
-    width: Annotated[str, _log("--width", help="Hosts of jobs of sacct, tables, PBS: cpus or nodes.")] = "cpus"
-    tz: Annotated[str, _log("--tz", help="Time zone of dates without an offset.")] = "UTC"
-    begin: Annotated[
-        str | None,
-        _log("--begin", help="Date of 0 s, or s of the times of the trace.", show_default="the first submission"),
-    ] = None
 
-    @property
-    def options(self) -> LogOptions:
-        """Options for the readers. Raises InputError."""
+def keys_of(text: object, names: Sequence[str], option: str) -> tuple[Path, dict[str, str]]:
+    """Return the file of a text FILE,KEY=VALUE,... and the values of its keys. Raises InputError."""
+    path, *words = re.split(r",(?=[a-z_]+=)", str(text))
+    values: dict[str, str] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        if key not in names:
+            raise UnknownNameError(f"{option} {str(text)!r}", "key", key, names, "Correct it.")
+        if key in values:
+            raise InputError(f"{option} {str(text)!r}", f"{key} is given twice", "give it once")
+        values[key] = value
+    return Path(path), values
+
+
+@dataclass(frozen=True)
+class JobFiles:
+    """Files of jobs, with the options of their reader and the unit of their times."""
+
+    paths: tuple[Path, ...]
+    log: LogOptions
+    unit: TimeUnit
+
+    @classmethod
+    def of(cls, texts: Sequence[object], begin: str | None = None, option: str = "--workload") -> JobFiles:
+        """Return the files of texts FILE,KEY=VALUE,... (`LOG_KEYS`). Raises InputError."""
         from batwatt.files import read_text
         from batwatt.inputs.batch_logs import LogOptions
 
-        text = self.fields or ""
-        if text.startswith("@"):
-            text = next(iter(read_text(text[1:]).splitlines()), "")
-        if self.fields is not None and not text.strip():
-            raise InputError("--fields", f"{self.fields!r} names no fields", "write JobID,User,... or @FILE")
-        names = text.replace("|", ",").strip(",")
-        return LogOptions(self.width, names.split(",") if names else (), self.tz, self.begin)  # type: ignore[arg-type]  # it checks them
+        paths, values = [], dict[str, str]()
+        for text in texts:
+            path, own = keys_of(text, LOG_KEYS, option)
+            paths.append(path)
+            values |= own
+        unit = values.pop("unit", "s")
+        if unit not in UNITS:
+            raise UnknownNameError("unit", "unit of time", unit, ("s", "h"), "Give one of these.")
+        if (fields := values.get("fields")) is not None:
+            fields = next(iter(read_text(fields[1:]).splitlines()), "") if fields.startswith("@") else fields
+            if not fields.strip():
+                raise InputError("fields", f"{values['fields']!r} names no fields", "write JobID,User,... or @FILE")
+            values["fields"] = fields.replace("|", ",").strip(",")
+        more: dict[str, Any] = values
+        return cls(tuple(paths), LogOptions(begin=begin, **more), UNITS[unit])
+
+
+def hosts_of(text: object) -> tuple[Path, HostChoice]:
+    """Return the platform file of a text FILE,KEY=VALUE,... (`HOST_KEYS`) and its hosts. Raises InputError."""
+    path, values = keys_of(text, HOST_KEYS, "--platform")
+    mmax, workload = values.get("mmax", "0"), values.get("mmax_workload", "no")
+    if not mmax.isdecimal():
+        raise InputError("mmax", f"{mmax!r} is not a number of hosts", "give 1 or more, or 0 for all")
+    if workload not in ("yes", "no"):
+        raise InputError("mmax_workload", f"{workload!r} is neither yes nor no", "write mmax_workload=yes")
+    return path, HostChoice(values.get("master", MASTER_HOST), int(mmax), workload == "yes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,34 +197,36 @@ class MachineChoice:
     cores: Annotated[int | None, _machines("--cores", help="Cores of a machine, each a host.", show_default="1")] = None
     capacity: CapacityText = None
     window: Annotated[str | None, input_option("window", rich_help_panel=MACHINES)] = None
-    length_unit: Annotated[str, input_option("length_unit", "--length-unit", rich_help_panel=MACHINES)] = "seconds"
-    log: LogChoice = LogChoice()
+    begin: Begin = None
 
     def spec(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> RunSpec:
         """Return the description of a run on these machines, or on the platform file. Raises InputError."""
         capacity: Any = self.capacity
+        hosts, choice = self._platform(platform)
+        jobs = JobFiles.of(workloads, self.begin)
         return RunSpec(
-            platform=self._platform(platform),
-            workloads=tuple(workloads),
+            platform=hosts,
+            hosts=choice,
+            workloads=jobs.paths,
             capacity=capacity,
             window=self._window(),
-            length_unit=parse_unit(self.length_unit),
-            log=self.log.options,
+            length_unit=jobs.unit,
+            log=jobs.log,
             **more,
         )
 
-    def _platform(self, platform: Path | None) -> Path | MachineSpec:
-        """Return the platform file, or the machines of a synthetic platform. Raises InputError."""
+    def _platform(self, platform: Path | None) -> tuple[Path | MachineSpec, HostChoice]:
+        """Return the platform file with its hosts, or the machines of a synthetic platform. Raises InputError."""
         from batwatt.model.platform import MachineSpec
 
         if (platform is None) == (self.machines is None):
             problem = "both are given" if platform is not None else "neither is given"
             raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
         if platform is None:
-            return MachineSpec(self.machines or 0, 1 if self.cores is None else self.cores)
+            return MachineSpec(self.machines or 0, 1 if self.cores is None else self.cores), HostChoice()
         if self.cores is not None:
             raise InputError("--cores", "is for --machines", "leave it out: the platform file has its hosts")
-        return platform
+        return hosts_of(platform)
 
     def _window(self) -> Window | None:
         """Return the window of a text `BEGIN:END`. Raises InputError."""
@@ -212,13 +256,6 @@ class RunMachines(MachineChoice):
         if not 0.0 < long_s < math.inf:
             raise InputError("--long", f"{long_s:g} is not a number of seconds > 0", "give s, as in 3600")
         return super().spec(platform, workloads, long_s=long_s, **more)
-
-
-def parse_unit(text: str) -> TimeUnit:
-    """Return the unit of a trace's times: `h` for hours, `s` for seconds. Raises InputError."""
-    if text not in UNITS:
-        raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")
-    return UNITS[text]
 
 
 def patience_of(timeout_s: float) -> float | None:

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
-from batwatt.cli.options import EnvelopeText, Jobs, OptionalPlatform, Plugins, RunMachines, complete_scheduler
+from batwatt.cli.options import (
+    EnvelopeText,
+    Jobs,
+    OptionalPlatform,
+    Plugins,
+    RunMachines,
+    complete_scheduler,
+    hosts_of,
+)
 from batwatt.cli.printing import below, manners, note, show_described, show_table, tabular, tell
 from batwatt.cli.shared import one_of
 from batwatt.errors import InputError, printable
@@ -143,7 +150,6 @@ def metrics(
             rich_help_panel="Machines",
         ),
     ] = False,
-    hosts: HostOptions,
 ) -> None:
     """Compute the figures of a real Batsim's files, or those of a run of ours with other classes.
 
@@ -163,7 +169,7 @@ def metrics(
     from batwatt.run.result import Result
 
     slow = "nominal" if slowed else None
-    how = {"envelope": envelope, "delays_to_flops": slow, "hosts": hosts.choice}
+    how = {"envelope": envelope, "delays_to_flops": slow}
     # without a scheduler: a real Batsim runs profiles that the embedded engine does not
     run = PreparedRun.read(machines.spec(platform, workload, scheduler=None, **how))
     if job_power:
@@ -199,10 +205,9 @@ def _show_job_power(prefix: Path, run: PreparedRun) -> None:
 def gantt(
     *,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
-    platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
+    platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run, with its keys.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
     envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
-    hosts: FirstHosts,
 ) -> None:
     """Draw the jobs and p-states of each server over time, above the power.
 
@@ -215,7 +220,7 @@ def gantt(
     from batwatt.results.gantt import plot_gantt
 
     series = read_series(envelope) if envelope is not None else None
-    servers = platform_of(platform, hosts.choice)
+    servers = platform_of(*hosts_of(platform))
     tell(printable(plot_gantt(prefix, servers, series, output)))
 
 

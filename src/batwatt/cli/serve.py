@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.batsim import FirstHosts, RequestedFeatures
+from batwatt.cli.batsim import RequestedFeatures
 from batwatt.cli.models import options_of
 from batwatt.cli.options import (
     CapacityText,
@@ -17,6 +17,7 @@ from batwatt.cli.options import (
     SchedulerName,
     Timeout,
     at_most,
+    hosts_of,
     patience_of,
 )
 from batwatt.cli.printing import note
@@ -37,7 +38,8 @@ def serve_command(
     options: OptionTexts = None,
     plugin: Plugins = None,
     platform: Annotated[
-        Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")
+        Path | None,
+        typer.Option("-p", "--platform", help="The platform file of Batsim, with keys as for `run`."),
     ] = None,
     envelope: EnvelopeFile = None,
     capacity: CapacityText = None,
@@ -48,7 +50,6 @@ def serve_command(
         typer.Option("--protocol", min=4, max=5, help="Take Batsim 4 or 5 only.", show_default="either"),
     ] = None,
     features: RequestedFeatures,
-    hosts: FirstHosts,
 ) -> None:
     """Listen as the decision process of a Batsim that you start yourself, 4.x or 5; ends with the simulation.
 
@@ -65,17 +66,19 @@ def serve_command(
     """
     from batwatt.batsim.bs import Bs
     from batwatt.batsim.wire import SchedulerSocket
-    from batwatt.inputs.platform_files import platform_of
+    from batwatt.inputs.platform_files import HostChoice, platform_of
     from batwatt.run.arguments import options_from
     from batwatt.run.find_scheduler import attribute_errors, make_scheduler
 
     settings, run_options = options_from(options or (), "--option"), dict[str, Any]()
+    choice = HostChoice()
     if platform is not None:
-        run_options["platform"] = platform_of(platform, hosts.choice)
+        platform, choice = hosts_of(platform)
+        run_options["platform"] = platform_of(platform, choice)
     if envelope is not None:
         run_options["envelope"] = str(envelope)
     if capacity is not None:
-        run_options["capacity"] = _served_capacity(capacity, platform, hosts.choice)
+        run_options["capacity"] = _served_capacity(capacity, platform, choice)
     patience_s = patience_of(timeout)
 
     # errors come before the wait for Batsim, unless its text may bring a missing option

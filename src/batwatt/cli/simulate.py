@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from batwatt.cli.batsim import Switches
 from batwatt.cli.options import (
     ENGINE,
     CarbonText,
     DelaysToFlops,
     EnvelopeText,
     EventsFile,
+    IgnoreCommunication,
     Jobs,
     OptionalPlatform,
     OptionTexts,
@@ -60,11 +60,25 @@ def run_command(
     ] = "batsim",
     batsim_arg: Annotated[
         list[str] | None,
-        typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.", rich_help_panel=ENGINE),
+        typer.Option(
+            "--batsim-arg",
+            help="Switch of Batsim for the engine, as in --batsim-arg=--enable-compute-sharing, --sched-cfg=TEXT; of a "
+            "real Batsim any option; repeatable.",
+            rich_help_panel=ENGINE,
+        ),
     ] = None,
     timeout: Timeout = 300.0,
     delays_to_flops: DelaysToFlops = None,
-    switches: Switches,
+    ignore_communication: IgnoreCommunication = False,
+    energy: Annotated[
+        bool | None,
+        typer.Option(
+            "--energy/--no-energy",
+            help="Account for energy.",
+            show_default="if the platform has watts",
+            rich_help_panel=ENGINE,
+        ),
+    ] = None,
 ) -> None:
     """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
 
@@ -75,16 +89,21 @@ def run_command(
     batwatt run -w workloads/risk-small.txt --window 86400:259200
       --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
       -s riskaware -o strategy=target-asap -e out/risk
-    batwatt run -w workloads/cloud/jobs.csv --length-unit hours
+    batwatt run -w workloads/cloud/jobs.csv,unit=h
       --machines 15 --cores 16
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o termination=lww -e out/x
     """
+    from batwatt.batsim.batsim4 import BATSIM_FLAGS, EngineConfig
     from batwatt.run.arguments import options_from
     from batwatt.run.spec import EngineName
 
     if engine not in (names := get_args(EngineName)):
         raise InputError("--engine", f"{engine!r} is not an engine", f"use {', '.join(names[:-1])} or {names[-1]}")
+    config, others = EngineConfig.of_args(batsim_arg or (), energy)
+    if others and engine != "batsim":
+        hint = f"use {', '.join(BATSIM_FLAGS)} or --sched-cfg=TEXT; or --engine batsim"
+        raise InputError("--batsim-arg", f"{others[0]!r} is no switch of the embedded engine", hint)
     spec = machines.spec(
         platform,
         workload,
@@ -94,13 +113,12 @@ def run_command(
         carbon=carbon,
         price=price,
         events=events,
-        hosts=switches.hosts.choice,
         delays_to_flops=delays_to_flops,
-        ignore_communication=switches.ignore_communication,
+        ignore_communication=ignore_communication,
         engine=engine,
-        config=switches.config,
+        config=config,
         batsim=batsim,
-        batsim_args=tuple(batsim_arg or ()),
+        batsim_args=tuple(others),
         patience_s=patience_of(timeout),
         plugins=tuple(plugin or ()),
         prefix=export,

@@ -60,10 +60,12 @@ class RunSpec:
     register parts. The constructor parses texts; `batwatt.run.prepared` reads files. Raises InputError.
     """
 
-    platform: Path | MachineSpec | Platform = _input("SimGrid platform file (XML 4.1).")
+    platform: Path | MachineSpec | Platform = _input(
+        "SimGrid platform file (XML 4.1); keys behind it: master=HOST, mmax=N, mmax_workload=yes."
+    )
     workloads: tuple[Path | Workload, ...] = _input(
         "Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
-        "or lines `id release length cores` (.txt)."
+        "or lines `id release length cores` (.txt); keys behind it: width=nodes, tz=ZONE, fields=..., unit=h."
     )
     scheduler: Any = "powercap"
     options: Mapping[str, Any] = field(default_factory=dict)
