@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from batwatt.errors import InputError, argument
+from batwatt.model.attempt import PIECE, SUSPENDED
 from batwatt.model.signal import factor_to
 from batwatt.model.timeline import Timeline
-from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.protocol.job_fields import NotForPhasesError
 from batwatt.schedulers.carbon.cluster import CarbonCluster, CarbonJob, CarbonState, PhaseCluster
 from batwatt.schedulers.carbon.execution import Execution, ShiftJob
@@ -307,7 +307,7 @@ class Carbon(Scheduler[CarbonOptions]):
             stopped = heappop(self._stops)[2]
             if stopped.attempt.id not in self.lifecycle.jobs:
                 continue  # it took less than its walltime, by which it was planned
-            self.bs.set_job_metadata(stopped.attempt.id, SUSPENDED)
+            self.lifecycle.describe(stopped.attempt, SUSPENDED)
             self.lifecycle.kill([stopped])
             self.cluster.over(stopped)
         self.cluster.settle(now_s)
@@ -413,7 +413,7 @@ class Carbon(Scheduler[CarbonOptions]):
         job.attempt = self.lifecycle.attempt(job.attempt, *piece)
         self._execute(job)
         if not last:
-            self.bs.set_job_metadata(job.attempt.id, PIECE)
+            self.lifecycle.describe(job.attempt, PIECE)
 
     def _execute(self, job: CarbonJob) -> None:
         self.lifecycle.jobs[job.attempt.id] = job

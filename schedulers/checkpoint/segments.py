@@ -17,7 +17,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.workload import CHECKPOINT, CHECKPOINT_S, CHECKPOINTED, DEPENDS, NO_WALLTIME, RECOVERY, RECOVERY_S
+from batwatt.model.attempt import CHECKPOINT, CHECKPOINTED, RECOVERY
+from batwatt.model.workload import CHECKPOINT_S, DEPENDS, NO_WALLTIME, RECOVERY_S
 from batwatt.schedulers.checkpoint.period_plan import PeriodJob, State
 from batwatt.scheduling.fleet import Fleet, MachineHosts
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, Places, number_in
@@ -177,7 +178,7 @@ class Segments:
         self._lifecycle.jobs[task.attempt.id] = task
         self._execute(task, phase)
         if phase != "work":
-            self._bs.set_job_metadata(task.attempt.id, CHECKPOINT if phase == "checkpoint" else RECOVERY)
+            self._lifecycle.describe(task.attempt, CHECKPOINT if phase == "checkpoint" else RECOVERY)
 
     def _submit(self, task: CheckpointJob, phase: Phase, length_s: float) -> BatsimJob:
         profile = self._lengths.lasting(task.attempt, max(round(length_s, _ROUNDED), _LEAST_S))
@@ -187,7 +188,7 @@ class Segments:
         """End a span; `after_kill` is the next step."""
         task.state.after_kill, task.state.checkpoint_at_s = after_kill, None
         if task.state.phase == "work" and after_kill != "lose":
-            self._bs.set_job_metadata(task.attempt.id, CHECKPOINTED)
+            self._lifecycle.describe(task.attempt, CHECKPOINTED)
         self._lifecycle.kill([task])
 
     def leave(self, task: CheckpointJob) -> None:

@@ -119,8 +119,8 @@ class Powercap(PowerScheduler[Settings]):
     def submit_again(self, job: Job, following: NextRun) -> None:
         """See `PowerScheduler`; a job that begins from zero is marked as pybatsim's `resubmit_job` marks it."""
         super().submit_again(job, following)
-        if not following.again:
-            number = int(job.attempt.id.rpartition("#")[2])
+        if not following.recovery_s > 0.0:
+            number = self.lifecycle.attempts[job.attempt.id].number
             self.bs.set_job_metadata(job.attempt.id, {"parent_job": job.name, "nb_resubmit": number})
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:

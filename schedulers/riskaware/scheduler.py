@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from batwatt.model.attempt import REMAINDER
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Categories, Reference
-from batwatt.model.workload import REMAINDER
 from batwatt.schedulers.riskaware.planners import (
     FirstFitStrategy,
     MachinePlanner,
@@ -232,7 +232,7 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         work.attempt = self.victims.register_next(work.attempt, following)
         self.lifecycle.jobs[work.attempt.id] = work
         if work.state.early and self.settings.as_published and not following.saved_s:
-            self.bs.set_job_metadata(work.attempt.id, REMAINDER)
+            self.lifecycle.describe(work.attempt, REMAINDER)
 
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of what the planner noticed."""

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from builders import played
 
+from batwatt.model.attempt import CHECKPOINT, MIGRATED, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.platform import Host, Platform, machine_of
 from batwatt.model.record import JobRow, Record
 from batwatt.model.timeline import Timeline
-from batwatt.model.workload import CHECKPOINT, MIGRATED, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.protocol.events import parse_events
 
 LAG_S = 1e-3

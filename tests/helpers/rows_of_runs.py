@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from batwatt.model.attempt import MIGRATED
 from batwatt.model.signal import Window
 from batwatt.model.timeline import Timeline
-from batwatt.model.workload import MIGRATED, Workload
+from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.metrics import measured
 from batwatt.results.run_files import JOBS, KILLED, SUCCESSFUL

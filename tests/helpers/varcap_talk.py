@@ -8,10 +8,10 @@ from typing import Any
 from builders import played
 from by_hand import blocks_of, capacity_of, job_row, options_of, series_of
 
+from batwatt.model.attempt import MIGRATED
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.record import Record
-from batwatt.model.workload import MIGRATED
 from batwatt.schedulers.varcap import Varcap
 
 

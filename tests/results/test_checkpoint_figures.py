@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from rows_of_runs import job, killed, moved, ran, refused, workload
 
 import batwatt as bw
+from batwatt.errors import InputError
+from batwatt.model.attempt import CHECKPOINT, CHECKPOINTED, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER, Attempt
 from batwatt.model.platform import MachineSpec
 from batwatt.model.timeline import Timeline
-from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
-from batwatt.results.classes import classes_of
-from batwatt.results.run_files import KILLED, SUCCESSFUL
-from batwatt.results.yields import yields_of
+from batwatt.results.groups import classes_of
+from batwatt.results.metrics import measured, yields_of
+from batwatt.results.run_files import KILLED, SUCCESSFUL, RunData
 
 
 def saved(name, submit, start, end, cores=1):
@@ -190,12 +192,44 @@ def test_all_that_save_work_are_measured_alike(tmp_path, cost_s, scheduler, opti
         "mean_yield": 100 / end_s,
     }
     assert {name: result.metrics[name] for name in figures} == pytest.approx(figures, abs=5e-6)
-    for ran_s, metadata in zip(result.jobs["execution_time_s"], result.jobs["metadata"], strict=True):
-        overhead = OVERHEAD.search(metadata)
-        assert overhead is None or float(overhead[1]) <= ran_s + 1e-6
+    rows = zip(result.jobs["execution_time_s"], result.data.jobs["overhead_s"], strict=True)
+    assert all(overhead_s <= ran_s + 1e-6 for ran_s, overhead_s in rows)
+    _agrees_with_its_metadata(result, tmp_path)
     walltimes = result.jobs["requested_time_s"].tolist()
     if scheduler != "checkpoint":
         assert walltimes == [300.0, 280.0 + cost_s, 280.0 + cost_s]
+
+
+def _agrees_with_its_metadata(result, folder):
+    """The table of attempts says what the texts of jobs.csv say: by row, and in the figures of files without it."""
+    table, texts = result.data.attempts, dict(zip(result.record.jobs.ids, result.jobs["metadata"], strict=True))
+    assert len(table) == len(result.attempts) > 0
+    for run, text in texts.items():
+        read = Attempt.of_text(run, text)
+        attempt = table.get(run, Attempt(run, run))
+        assert attempt.text == text
+        assert (attempt.job, attempt.number, attempt.kind, attempt.cause) == (read.job, read.number, read.kind, "")
+        assert attempt.overhead_s == pytest.approx(read.overhead_s, abs=1e-6)
+    prefix = result.save(folder / "r")
+    stored = RunData(prefix).attempts
+    assert {name: replace(attempt, overhead_s=0.0) for name, attempt in stored.items()} == {
+        name: replace(attempt, overhead_s=0.0) for name, attempt in table.items()
+    }
+    figures = {name: value for name, value in result.values.items() if value is not None}
+    for lost in ([], ["attempts.csv", "metadata.json"]):
+        for name in lost:
+            (folder / f"r_{name}").unlink()
+        run = result.run
+        values = measured(RunData(prefix), run.measured, None, run.full_flops, capacity=run.capacity, cores=run.cores)[
+            0
+        ]
+        assert {name: values[name] for name in figures} == pytest.approx(figures, rel=1e-9)
+
+
+def test_attempts_csv_that_is_not_one(tmp_path):
+    (tmp_path / "r_attempts.csv").write_text("run,job,number,kind,overhead_s,cause\nw0!a#1,w0!a,1,odd,0,\n")
+    with pytest.raises(InputError, match=r"r_attempts\.csv: row 1: no run has the kind 'odd'"):
+        _ = RunData(tmp_path / "r").attempts
 
 
 def test_a_window_that_ends_in_a_recovery(tmp_path):
@@ -206,4 +240,6 @@ def test_a_window_that_ends_in_a_recovery(tmp_path):
     spec = MachineSpec(1, 1)
     result = bw.simulate(spec, path, scheduler="riskaware", options=options, capacity=capacity)
     assert result.jobs["metadata"].tolist() == ["migrated", "overhead_s=4.999999"]
+    assert result.attempts["kind"].tolist() == ["migrated", ""]
+    assert result.attempts["overhead_s"].tolist() == pytest.approx([0.0, 4.999999], abs=1e-6)
     assert result.jobs["requested_time_s"].tolist() == [300.0, 280.0]

@@ -10,11 +10,11 @@ import pytest
 from rows_of_runs import job, killed, moved, ran, refused, workload
 
 from batwatt.errors import InputError
+from batwatt.model.attempt import REMAINDER, WINDOW_OVER
 from batwatt.model.signal import Window
-from batwatt.model.workload import REMAINDER, WINDOW_OVER
 from batwatt.results import run_files
-from batwatt.results.classes import EDGES_H, classes_of, write_classes
 from batwatt.results.figures import METRICS, rounded
+from batwatt.results.groups import EDGES_H, classes_of, write_classes
 from batwatt.results.run_files import KILLED, SUCCESSFUL
 from batwatt.results.summary import summary, table_text
 

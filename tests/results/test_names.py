@@ -17,10 +17,9 @@ from batwatt.gym.simulation import REWARDS
 from batwatt.report.glossary import CAMPAIGN_TERMS, TERMS
 from batwatt.results import run_files
 from batwatt.results.compared import COMPARED, NOT_MEASURED
-from batwatt.results.figures import FIGURES, METRICS
+from batwatt.results.figures import BOUND_S, FIGURES, METRICS
 from batwatt.results.groups import groups_of, known_groupings, union_of
 from batwatt.results.job_power import JOB_POWER
-from batwatt.results.slowdowns import BOUND_S
 from batwatt.study.table import SCHEMA
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"

@@ -10,7 +10,7 @@ import shutil
 import signal
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 from cli_house import JOBS as WORKLOAD
 from cli_house import SMALL
@@ -19,8 +19,8 @@ from files_of_tests import refusal
 from batwatt import files
 from batwatt.model.workload import JobSpec, Workload
 from batwatt.results import run_files
-from batwatt.results.origins import Origins, origins_of
 from batwatt.results.run_files import JOBS, write_rows
+from batwatt.results.run_table import origins_of
 
 HEADER = ",".join(column.name for column in JOBS)
 ROW = '1,w0,p,0.000000,1,-1.000000,1,COMPLETED_SUCCESSFULLY,0.0,5.0,5.0,0.0,5.0,1.0,0,-1.000000,""'
@@ -54,12 +54,11 @@ def test_more_columns_in_the_header_are_left_alone(tmp_path):
     assert run_files.jobs(tmp_path / "r")["profile"].tolist() == ["p"]
 
 
-def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]) -> Origins:
-    """Of rows (id, submission) under a workload of jobs (id, submission)."""
+def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]):
+    """Columns `job`, `submit_s` and `itself` of rows (id, submission) under a workload of jobs (id, submission)."""
     declared = tuple(JobSpec(f"w0!{name}", at, 1, "p") for name, at in jobs)
-    frame = pd.DataFrame(rows, columns=["job_id", "submission_time"]).astype({"submission_time": "float64"})
-    frame["workload_name"] = "w0"
-    return origins_of(frame, Workload("w0", declared, {}, {}, 1), Path("r_jobs.csv"))
+    names, submitted_s = [f"w0!{name}" for name, _ in rows], np.array([at for _, at in rows], dtype=np.float64)
+    return origins_of(names, submitted_s, Workload("w0", declared, {}, {}, 1), Path("r_jobs.csv"), None)
 
 
 @pytest.mark.parametrize(
@@ -77,18 +76,17 @@ def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]) -> Origins:
     ],
 )
 def test_origins(rows, jobs, job, submit_s, itself):
-    of_rows = origins(rows, *jobs)
-    assert of_rows.job.tolist() == job and of_rows.submit_s.tolist() == submit_s
-    assert of_rows.itself.tolist() == [flag == "1" for flag in itself]
-    assert of_rows.in_workload.tolist() == [number >= 0 for number in job]
+    indices, since_s, first = origins(rows, *jobs)
+    assert indices.tolist() == job and since_s.tolist() == submit_s
+    assert first.tolist() == [flag == "1" for flag in itself]
 
 
 def test_nothing_of_the_workload():
     assert "r_jobs.csv: neither job 'w0!z' nor any other is in the workload <memory>" in refusal(
         origins, [("z", 0)], ("a", 0)
     )
-    assert not len(origins([], ("a", 0)).job)
-    assert origins([("z", 3)]).submit_s.tolist() == [3.0]
+    assert not len(origins([], ("a", 0))[0])
+    assert origins([("z", 3)])[1].tolist() == [3.0]
 
 
 def test_files_of_two_runs_are_refused(house):

@@ -54,10 +54,10 @@ from laws import (
 )
 from links import Race, ThroughText
 
+from batwatt.model.attempt import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.model.platform import STANDSTILL
 from batwatt.model.record import JobRow
 from batwatt.model.timeline import Timeline
-from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.protocol.events import envelope_events
 from batwatt.results.run_files import write_record
 from batwatt.schedulers.checkpoint import Checkpoint

@@ -14,7 +14,6 @@ from machine_talk import ByHand, Talk
 from varcap_talk import job_of, play, scheduler
 
 from batwatt.errors import InputError
-from batwatt.model.workload import OVERHEAD
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.easy import Easy
 from batwatt.schedulers.riskaware.planners import FirstFitStrategy, Targets, TargetSettings
@@ -46,17 +45,17 @@ class Tenths(VictimRule):
         (Resubmit(), HALF, NextRun(100.0)),
         # 50 s, the last 10 of them to write; 60 are left, after 5 to recover
         (CheckpointOnKill(10, 5), HALF,
-         NextRun(65.0, 40.0, 5.0, "checkpointed overhead_s=10.000000", "overhead_s=5.000000")),
+         NextRun(65.0, 40.0, 5.0, "checkpointed", 10.0)),
         # of a second run the recovery is no work: 40 + (30 - 5) - 10
         (CheckpointOnKill(10, 5), Victim(100.0, 40.0, 5.0, 30.0),
-         NextRun(50.0, 55.0, 5.0, "checkpointed overhead_s=15.000000", "overhead_s=5.000000")),
+         NextRun(50.0, 55.0, 5.0, "checkpointed", 15.0)),
         # a run too short for a checkpoint leaves what was saved before
-        (CheckpointOnKill(10, 5), Victim(100.0, 40.0, 5.0, 14.0), NextRun(65.0, 40.0, 5.0, "", "overhead_s=5.000000")),
+        (CheckpointOnKill(10, 5), Victim(100.0, 40.0, 5.0, 14.0), NextRun(65.0, 40.0, 5.0)),
         (CheckpointOnKill(10, 5), Victim(100.0, 0.0, 0.0, 9.0), NextRun(100.0)),
-        (Migrate(), HALF, NextRun(50.0, 50.0, 0.0, "migrated", "")),
-        (Migrate(cost_s=3), HALF, NextRun(53.0, 50.0, 3.0, "migrated", "overhead_s=3.000000")),
+        (Migrate(), HALF, NextRun(50.0, 50.0, 0.0, "migrated")),
+        (Migrate(cost_s=3), HALF, NextRun(53.0, 50.0, 3.0, "migrated")),
         # work after what was saved is no work, though no checkpoint is written
-        (Tenths(), Victim(1000.0, 0.0, 0.0, 950.0), NextRun(100.0, 900.0, 0.0, "checkpointed overhead_s=50.000000")),
+        (Tenths(), Victim(1000.0, 0.0, 0.0, 950.0), NextRun(100.0, 900.0, 0.0, "checkpointed", 50.0)),
     ],
 )  # fmt: skip
 def test_the_next_run_of_a_victim(rule, victim, expected):
@@ -101,9 +100,8 @@ def test_work_that_counts_adds_up_to_the_length_of_the_job(rule, length_s, kills
         if ran_s >= run.run_s:
             break
         after = next_run(rule, Victim(float(length_s), run.saved_s, run.recovery_s, float(ran_s)))
-        if after.killed:
-            overhead = OVERHEAD.search(after.killed)
-            useful_s += ran_s - float(overhead[1] if overhead else 0.0)
+        if after.kind or after.overhead_s:
+            useful_s += ran_s - after.overhead_s
         elif after.saved_s == 0.0:
             useful_s = 0.0
         run = after

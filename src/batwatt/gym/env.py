@@ -38,6 +38,7 @@ from batwatt.run.arguments import (
     wrong,
 )
 from batwatt.run.result import Result
+from batwatt.run.run import attempts_of
 from batwatt.run.spec import RunSpec
 
 Workloads = WorkloadLike | Callable[[np.random.Generator], WorkloadLike]
@@ -299,6 +300,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
         if self._result is None:
             run = replace(simulation.episode.run, config=simulation.config)
+            simulation.record.attempts = attempts_of(simulation.scheduler)
             self._result = Result(run, simulation.record, elapsed_s=time.perf_counter() - self._began_s)
         return self._result
 

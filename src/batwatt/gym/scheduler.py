@@ -16,7 +16,7 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.platform import NOISE_W, Host, Platform
 from batwatt.model.record import NULL_RUNTIME_S, JobRows
 from batwatt.model.timeline import Timeline, combined
-from batwatt.results.slowdowns import BOUND_S
+from batwatt.results.figures import BOUND_S
 from batwatt.scheduling.base import Scheduler, SchedulerOptions
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.job import BatsimJob, Job, JobLengths, request_s

@@ -19,9 +19,8 @@ from batwatt.model.signal import Window
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LENGTH, RELEASE
-from batwatt.results.figures import FIGURES, Figure
-from batwatt.results.goodput import capacity_core_s
-from batwatt.results.slowdowns import BOUND_S
+from batwatt.results.figures import BOUND_S, FIGURES, Figure
+from batwatt.results.metrics import capacity_core_s
 from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.lifecycle import JobLifecycle

@@ -7,12 +7,14 @@ them at the end, all rows at once. They take a fifth of the memory of tuples.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from batwatt.model.attempt import Attempt
 
 SUCCESSFUL = "COMPLETED_SUCCESSFULLY"
 NULL_RUNTIME_S = 1e-5
@@ -199,6 +201,8 @@ class Record:
         self.consumed_energy = EnergyRows()
         self.schedule: dict[str, float | int | str] = {}
         self.energy = energy
+        self.attempts: Mapping[str, Attempt] | None = None
+        """Runs that the scheduler submitted again or described, by full id; None if it has no table of them."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self._parts() == other._parts()

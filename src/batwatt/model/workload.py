@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,24 +11,8 @@ from typing import Any, Final, NamedTuple
 
 NO_WALLTIME: Final = -1.0
 """Walltime in Batsim's files of a job without one."""
-ATTEMPT = re.compile(r"#\d+$")
-"""Suffix of the id of a job that is submitted again: `w0!3#1`."""
 RELEASE, LENGTH = "release_s", "length_s"
 """Fields of a job that was released before its submission: the release time, and the length of the whole job, in s."""
-WINDOW_OVER: Final = "window over"
-"""Metadata of a job that is rejected because it still waits when the window has ended."""
-MIGRATED: Final = "migrated"
-"""Metadata of a run that was killed to continue its remaining work elsewhere (ideal migration)."""
-CHECKPOINTED: Final = "checkpointed"
-"""Metadata of a run that was killed for a checkpoint: its work is saved when the checkpoint has ended."""
-CHECKPOINT, RECOVERY = "checkpoint", "recovery"
-"""Metadata of runs without useful work on the hosts of a job: its checkpoint, and its recovery."""
-SUSPENDED, PIECE = "suspended", "piece"
-"""Metadata of a run that was killed to be resumed later, and of each later piece of its job but the last."""
-OVERHEAD = re.compile(r"overhead_s=([0-9.e+]+)")
-"""Pattern in the metadata of a run with the time in s of its recovery and of its checkpoint."""
-REMAINDER: Final = "remainder"
-"""Metadata of a whole run that counts as no more work than was left of its job when the window began."""
 JOB_FIELDS: Final = frozenset({"id", "subtime", "res", "walltime", "profile"})
 """Fields of a job that Batsim defines."""
 MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
@@ -48,11 +31,6 @@ MOST_CPUS: Final = 1_000_000_000
 """Greatest number of cpus of a job; more are taken for an error."""
 LONG_S: Final = 3600.0
 """A job is long if its run time in s exceeds this value, a usual period between changes of a capacity."""
-
-
-def overhead(seconds: float) -> str:
-    """Return the suffix of metadata for `seconds` s without useful work; empty for 0 s."""
-    return f" overhead_s={seconds:.6f}" if seconds > 0.0 else ""
 
 
 class Delay(NamedTuple):

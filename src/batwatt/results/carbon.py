@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
+from batwatt.model.attempt import job_of
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import Array, Steps
-from batwatt.model.workload import ATTEMPT, Composed, JobSpec, Workload
+from batwatt.model.workload import Composed, JobSpec, Workload
 from batwatt.protocol.job_fields import CPUS, reported_model
 from batwatt.results import run_files
-from batwatt.results.origins import origins_of
 from batwatt.results.power import power_series
-from batwatt.results.run_files import file_of
+from batwatt.results.run_files import RunData, file_of, full_ids
+from batwatt.results.run_table import origins_of
 from batwatt.units import LAG_S
 
 ROW_COLUMNS = ("job", "segment", "row", "arrival_s", "begin_s", "end_s", "energy_j", "carbon_g", "cost", "known")
@@ -100,7 +101,7 @@ def account(
     if len(bad):
         problem = f"job {ran['job_id'][bad[0]]} has no consumed energy"
         raise InputError(path, problem, "run it with energy accounting, on a platform with watts")
-    names, owners = _owners(ran, workload, path)
+    names, owners = _owners(ran, workload, RunData(prefix))
     draws: list[Draw] = []
     power_known = []
     columns = [ran[name].tolist() for name in ("profile", "starting_time", "execution_time", "consumed_energy")]
@@ -155,24 +156,22 @@ def _phases(job: JobSpec, length_s: float, energy_j: float) -> Steps | None:
     return steps if abs(steps.energy_j - energy_j) <= PRINTED + most_j + 1e-9 * steps.energy_j else None
 
 
-def _owners(ran: pd.DataFrame, workload: Workload | None, path: Path) -> tuple[list[str], Sequence[JobSpec | None]]:
+def _owners(ran: pd.DataFrame, workload: Workload | None, data: RunData) -> tuple[list[str], Sequence[JobSpec | None]]:
     """Return for each row the name of its job, and the job if the workload has it."""
     if workload is None:
-        names = ran["job_id"].tolist()
-        return [_root(name) for name in names], [None] * len(names)
+        table = data.attempts
+        if table is None:
+            names = [job_of(name) for name in ran["job_id"].tolist()]
+        else:
+            names = [(table[name].job if name in table else name).partition("!")[2] for name in full_ids(ran)]
+        return names, [None] * len(names)
     if not len(ran):
         return [], []
-    origins = origins_of({str(name): column for name, column in ran.items()}, workload, path)
-    owners = [workload.jobs[index] if index >= 0 else None for index in origins.job.tolist()]
+    submitted_s = ran["submission_time"].to_numpy()
+    job = origins_of(full_ids(ran), submitted_s, workload, file_of(data.prefix, "jobs"), data.attempts)[0]
+    owners = [workload.jobs[index] if index >= 0 else None for index in job.tolist()]
     names = [name if owner is None else owner.name for name, owner in zip(ran["job_id"].tolist(), owners, strict=True)]
     return names, owners
-
-
-def _root(name: str) -> str:
-    """Return the job of a row, by its id: `3#1` and `3#2` are of `3`."""
-    while ATTEMPT.search(name):
-        name = ATTEMPT.sub("", name)
-    return name
 
 
 def _segmented(rows: pd.DataFrame) -> pd.DataFrame:

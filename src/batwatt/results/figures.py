@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from batwatt.results.slowdowns import BOUND_S
 from batwatt.units import HOUR_S, J_PER_KWH
 
+BOUND_S = 10.0
+"""Shortest run time in s that a bounded slowdown is relative to."""
 Values = Mapping[str, float | int | None]
 """Name of a figure -> value in its unit; None where the figure is undefined (no jobs, no envelope, ...)."""
 

@@ -16,9 +16,9 @@ from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 from batwatt.protocol.job_fields import parse_power
 from batwatt.results.figures import Values
-from batwatt.results.origins import Origins, origins_of
 from batwatt.results.power import PowerTrace, compare
 from batwatt.results.run_files import KILLED, RunData, file_of, numbers, texts
+from batwatt.results.run_table import Floats, Rows, origins_of
 
 JOB_POWER = ("share_above", "above_j", "mean_w", "max_w", "mean_turnaround_s", "completed", "killed_power")
 """Figures in the table of a run whose jobs draw different power."""
@@ -32,14 +32,14 @@ def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> Po
     """
     if not platform.has_power:
         raise InputError(platform.source, f"has no watts; {platform.power_problem}", "give wattage_per_state")
-    origins = _origins(data, workload)
+    owners = _rows_of(data, workload)[0]
     idle_all_w = math.fsum(host.pstates[host.initial_pstate].idle_w for host in platform.hosts)
     idle_w = idle_all_w / len(platform.hosts)
     start_s, finish_s = numbers(data.jobs, "starting_time"), numbers(data.jobs, "finish_time")
     times: list[float] = [0.0]
     steps: list[float] = [0.0]
-    for row in np.flatnonzero(origins.in_workload & (finish_s > start_s)).tolist():
-        job = workload.jobs[int(origins.job[row])]
+    for row in np.flatnonzero((owners >= 0) & (finish_s > start_s)).tolist():
+        job = workload.jobs[int(owners[row])]
         power = parse_power(job.raw, job.id)
         if power is None:
             problem = f"job {job.name} does not say what it draws"
@@ -60,9 +60,9 @@ def job_power_figures(data: RunData, workload: Workload, platform: Platform, env
     """Return `JOB_POWER` and the makespan of a run under an envelope in W. Raises InputError as `job_power_trace`."""
     trace = job_power_trace(data, workload, platform)
     pieces = compare(trace, envelope)
-    origins, states = _origins(data, workload), texts(data.jobs, "final_state")
-    completed = origins.in_workload & (states == "COMPLETED_SUCCESSFULLY")
-    turnaround_s = numbers(data.jobs, "finish_time")[completed] - origins.submit_s[completed]
+    (owners, submit_s), states = _rows_of(data, workload), texts(data.jobs, "final_state")
+    completed = (owners >= 0) & (states == "COMPLETED_SUCCESSFULLY")
+    turnaround_s = numbers(data.jobs, "finish_time")[completed] - submit_s[completed]
     count, end_s = int(completed.sum()), trace.end_s
     return {
         "share_above": float((pieces.end_s - pieces.start_s)[pieces.over].sum()) / end_s if end_s else 0.0,
@@ -76,5 +76,7 @@ def job_power_figures(data: RunData, workload: Workload, platform: Platform, env
     }
 
 
-def _origins(data: RunData, workload: Workload) -> Origins:
-    return origins_of(data.jobs, workload, file_of(data.prefix, "jobs"))
+def _rows_of(data: RunData, workload: Workload) -> tuple[Rows, Floats]:
+    """Return the index of each row's job in the workload, -1 for others, and the first submission of the job in s."""
+    names, submitted_s = data.jobs["full_id"], numbers(data.jobs, "submission_time")
+    return origins_of(names, submitted_s, workload, file_of(data.prefix, "jobs"), data.attempts)[:2]

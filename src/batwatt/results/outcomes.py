@@ -4,7 +4,7 @@ For a job with the first submission s, the length p at full speed (s), and the r
 and began at b:
 
     wait_s      b - s
-    full_speed_slowdown    as in `slowdowns`: 1 for a job that starts at once and runs at full speed
+    full_speed_slowdown    as in `metrics`: 1 for a job that starts at once and runs at full speed
     attempts    runs, each with all of its parts
     kills       runs that the scheduler killed and whose work was lost
     energy_j    energy of the hosts of all its rows while these ran, overhead of checkpoints included
@@ -22,11 +22,10 @@ import numpy as np
 
 from batwatt.model.platform import Platform
 from batwatt.model.workload import Workload
-from batwatt.results.parts import Floats
-from batwatt.results.rejections import causes, rejected_rows
-from batwatt.results.run_files import FAILED, WALLTIME, RunData, texts
-from batwatt.results.run_table import ClassedRows, RunTable, job_rows_of, run_table_of
-from batwatt.results.slowdowns import turnarounds
+from batwatt.results.metrics import turnarounds
+from batwatt.results.rejections import causes
+from batwatt.results.run_files import FAILED, WALLTIME, RunData
+from batwatt.results.run_table import Floats, RunTable
 from batwatt.units import REPORTED_S
 
 STATES = ("finished", "killed", "walltime", "failed", "rejected", "unfinished")
@@ -62,30 +61,29 @@ class JobOutcomes:
 
 def job_outcomes(data: RunData, workload: Workload, platform: Platform, reference_flops: float) -> JobOutcomes:
     """Return the outcomes of the jobs of a workload in a run, at a full speed in flop/s. Raises InputError."""
-    job_rows = job_rows_of(data, workload, None)
-    origins, kinds, chains = job_rows.origins, job_rows.kinds, job_rows.chains
-    table = run_table_of(job_rows, workload, None, reference_flops)
+    table = RunTable(data, workload, None, reference_flops)
+    chains = table.chains
     count = len(workload.jobs)
-    declared = origins.in_workload
-    runs = declared & ~kinds.overhead & ~np.isnan(chains.start_s)
+    declared = table.in_workload
+    runs = declared & ~table.overhead & ~np.isnan(chains.start_s)
     begin_s = np.full(count, np.nan)
     rows = np.flatnonzero(table.completed & declared)
-    begin_s[origins.job[rows]] = chains.start_s[rows]
+    begin_s[table.job[rows]] = chains.start_s[rows]
     energies = np.zeros(count)
     drawn = data.job_energies
     rows = np.flatnonzero(declared & ~np.isnan(drawn))
-    np.add.at(energies, origins.job[rows], drawn[rows])
+    np.add.at(energies, table.job[rows], drawn[rows])
     firsts = np.unique(chains.first[runs])
-    attempts = np.bincount(origins.job[firsts], minlength=count).astype(np.float64)
-    kills = np.bincount(origins.job[kinds.lost & declared], minlength=count).astype(np.float64)
+    attempts = np.bincount(table.job[firsts], minlength=count).astype(np.float64)
+    kills = np.bincount(table.job[table.lost & declared], minlength=count).astype(np.float64)
     submit_s = np.array([job.submit_time_s for job in workload.jobs])
     rows, took_s, full_s = turnarounds(table)
     slowdown = np.full(count, np.nan)
-    slowdown[origins.job[rows]] = np.divide(took_s, full_s, out=np.full(len(rows), np.nan), where=full_s >= REPORTED_S)
-    state, cause = _states(job_rows, table, count), np.full(count, "", dtype=object)
-    row_causes = causes(job_rows, workload, len(platform))
+    slowdown[table.job[rows]] = np.divide(took_s, full_s, out=np.full(len(rows), np.nan), where=full_s >= REPORTED_S)
+    state, cause = _states(table, count), np.full(count, "", dtype=object)
+    row_causes = causes(table, workload, len(platform))
     rows = np.flatnonzero((row_causes != "") & declared)
-    cause[origins.job[rows]] = row_causes[rows]
+    cause[table.job[rows]] = row_causes[rows]
     return JobOutcomes(
         submit_s=submit_s,
         hosts=np.array([job.hosts for job in workload.jobs], dtype=np.float64),
@@ -101,14 +99,14 @@ def job_outcomes(data: RunData, workload: Workload, platform: Platform, referenc
     )
 
 
-def _states(job_rows: ClassedRows, table: RunTable, count: int) -> np.ndarray:
+def _states(table: RunTable, count: int) -> np.ndarray:
     """Return the state of each of `count` jobs: finished, or by its last row."""
-    final, counted = texts(job_rows.jobs, "final_state"), job_rows.origins.in_workload & ~job_rows.kinds.overhead
-    ends = (job_rows.kinds.lost, final == WALLTIME, final == FAILED, rejected_rows(job_rows))
+    final, counted = table.state, table.in_workload & ~table.overhead
+    ends = (table.lost, final == WALLTIME, final == FAILED, table.rejected)
     of_row = np.select([end & counted for end in ends], STATES[1:5], STATES[5])
     rows = np.flatnonzero(counted)
     # a rejected job has no end: sort it last
     rows = rows[np.lexsort((rows, np.nan_to_num(table.finish_s[rows], nan=np.inf)))]
     state = np.full(count, STATES[5], dtype=object)
-    state[job_rows.origins.job[rows]] = of_row[rows]
+    state[table.job[rows]] = of_row[rows]
     return np.where(np.isnan(table.completed_s), state, STATES[0])

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from glob import escape
 from pathlib import Path
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from batwatt.checks import load_json, row_too_long, shown
 from batwatt.errors import InputError
 from batwatt.files import digest_of, read_text, refuse_device, whole_file
+from batwatt.model.attempt import KINDS, Attempt
 from batwatt.model.record import SUCCESSFUL as SUCCESSFUL
 from batwatt.model.record import Record, RowColumns, Rows, listed
 
@@ -135,6 +136,15 @@ CLASSES = (
     Column("mean_wait_s", "s", "fixed", "mean from the first submission to the start of the run that completed"),
 )
 
+ATTEMPTS = (
+    Column("run", "", "text", "id of the run, with its workload: w0!3#1"),
+    Column("job", "", "text", "id of its job, with its workload: w0!3"),
+    Column("number", "", "int", "0 for the first run of the job, 1 for the next one, ..."),
+    Column("kind", "", "text", "what the run was for, or how it was ended; empty for a whole run"),
+    Column("overhead_s", "s", "fixed", "time of the run without useful work: its checkpoint and its recovery"),
+    Column("cause", "", "text", "why the scheduler rejected it"),
+)
+
 FILES: dict[str, tuple[Column, ...]] = {
     "jobs": JOBS,
     "schedule": SCHEDULE,
@@ -143,6 +153,7 @@ FILES: dict[str, tuple[Column, ...]] = {
     "consumed_energy": CONSUMED_ENERGY,
     "power": POWER,
     "classes": CLASSES,
+    "attempts": ATTEMPTS,
 }
 """File stem (written as PREFIX_stem.csv) -> its columns."""
 
@@ -345,10 +356,19 @@ def write_record(record: Record, prefix: Path | str) -> list[Path]:
         tables["consumed_energy"] = record.consumed_energy
         written.append(file_of(prefix, "pstate_changes"))
         write_rows(written[-1], FILES["pstate_changes"], record.pstate_changes)
+    if record.attempts:
+        written.append(write_attempts(prefix, record.attempts))
     for stem, rows in tables.items():
         written.append(file_of(prefix, stem))
         write_columns(written[-1], FILES[stem], rows.columns())
     return written
+
+
+def write_attempts(prefix: Path | str, attempts: Mapping[str, Attempt]) -> Path:
+    """Write `PREFIX_attempts.csv`; return its path. Raises InputError."""
+    path = file_of(prefix, "attempts")
+    write_rows(path, ATTEMPTS, [astuple(attempt) for attempt in attempts.values()])
+    return path
 
 
 Columns = Mapping[str, Any]
@@ -357,7 +377,6 @@ RERUN = "run the simulation again, or name the prefix it was run with"
 
 _AS_THEY_ARE = "run it again, or remove {} to read the files as they are"
 
-_TEXTS = ("job_id", "workload_name", "final_state", "metadata")
 _TIMES = ("starting_time", "execution_time", "finish_time")
 _NUMBERS = ("submission_time", *_TIMES, "requested_number_of_resources")
 
@@ -374,16 +393,45 @@ class RunData:
 
     @cached_property
     def jobs(self) -> Columns:
-        """Columns of the jobs in the order of their ends, with full ids from a record. Raises InputError."""
+        """Columns of the jobs in the order of their ends, with their full ids and attempts. Raises InputError."""
         if self.record is None:
             frame = jobs(self.prefix)
-            return {name: frame[name].to_numpy() for name in (*_TEXTS, *_NUMBERS, "consumed_energy")}
+            columns: Columns = {name: frame[name].to_numpy() for name in (*_NUMBERS, "consumed_energy", "final_state")}
+            return {**columns, **self._described(full_ids(frame), frame["metadata"].tolist())}
         rows = self.record.jobs
         widths = {"requested_number_of_resources": np.array(rows.widths, dtype=np.float64)}
-        columns: Columns = {"submission_time": np.array(rows.submitted), **widths, **rows.times()}
+        columns = {"submission_time": np.array(rows.submitted), **widths, **rows.times()}
         values: dict[str, Any] = {name: as_read(columns[name]) for name in _NUMBERS}
-        named = {"final_state": rows.states, "metadata": rows.metadata}
-        return values | {"full_id": rows.ids, **{name: np.array(texts, dtype=object) for name, texts in named.items()}}
+        states = np.array(rows.states, dtype=object)
+        return {**values, "final_state": states, **self._described(rows.ids, rows.metadata)}
+
+    def _described(self, names: list[str], metadata: list[str]) -> Columns:
+        """Return the full ids of rows, and the columns of their attempts: of the table, else read from the metadata."""
+        kinds, causes = (np.full(len(names), "", dtype=object) for _ in range(2))
+        overheads_s = np.zeros(len(names))
+        table = self.attempts
+        if table is None:
+            table = {name: Attempt.of_text(name, text) for name, text in zip(names, metadata, strict=True) if text}
+        for row in [row for row, name in enumerate(names) if name in table]:
+            attempt = table[names[row]]
+            kinds[row], overheads_s[row], causes[row] = attempt.kind, attempt.overhead_s, attempt.cause
+        return {"full_id": names, "kind": kinds, "overhead_s": as_read(overheads_s), "cause": causes}
+
+    @cached_property
+    def attempts(self) -> Mapping[str, Attempt] | None:
+        """Attempts by full id of their runs; None for a run without a table of them. Raises InputError."""
+        if self.record is not None:
+            return self.record.attempts
+        path = file_of(self.prefix, "attempts")
+        if not path.exists():
+            return None
+        frame = table(self.prefix, "attempts")
+        unknown = np.flatnonzero(~frame["kind"].isin(KINDS))
+        if len(unknown):
+            problem = f"no run has the kind {frame['kind'][unknown[0]]!r}"
+            raise InputError(f"{path}: row {unknown[0] + 1}", problem, RERUN)
+        rows = (Attempt(*row) for row in frame.itertuples(index=False, name=None))
+        return {attempt.run: attempt for attempt in rows}
 
     @cached_property
     def job_energies(self) -> Floats:
@@ -462,6 +510,11 @@ def checked_energy(prefix: Path | str, times_s: Floats, energy_j: Floats) -> tup
             problem = f"{name} decreases from {values[row - 1]:.6f} to {values[row]:.6f}"
             raise InputError(f"{path}: row {row + 1}", problem, RERUN)
     return times_s, energy_j
+
+
+def full_ids(jobs: pd.DataFrame) -> list[str]:
+    """Return the ids of rows with their workloads: `w0!3`."""
+    return [f"{load}!{name}" for load, name in zip(jobs["workload_name"], jobs["job_id"], strict=True)]
 
 
 def texts(jobs: Columns, name: str) -> NDArray[np.object_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Mapping
+from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -173,10 +174,11 @@ class Result(Described):
     @cached_property
     def rejections(self) -> Mapping[str, int]:
         """Cause -> rejected jobs. Raises InputError."""
-        from batwatt.results.run_table import job_rows_of
+        from batwatt.results.run_table import RunTable
 
         run = self.run
-        return rejections(job_rows_of(self.data, run.measured, run.spec.window), run.measured, len(run.platform))
+        table = RunTable(self.data, run.measured, run.spec.window, run.full_flops)
+        return rejections(table, run.measured, len(run.platform))
 
     @cached_property
     def outcomes(self) -> JobOutcomes:
@@ -205,6 +207,17 @@ class Result(Described):
     def jobs(self) -> pd.DataFrame:
         """Row for each run of a job, and each rejected job, whose times are NaN; in the order of their ends."""
         return _frame("jobs", self.record.jobs)
+
+    @cached_property
+    def attempts(self) -> pd.DataFrame:
+        """Row for each run that was submitted again, or whose kind, overhead or rejection the scheduler states.
+
+        The frame is empty for a scheduler without a table of attempts, as one of pybatsim. Raises InputError.
+        """
+        import pandas as pd
+
+        rows = [astuple(attempt) for attempt in (self.data.attempts or {}).values()]
+        return pd.DataFrame(rows, columns=[column.name for column in FILES["attempts"]])
 
     @cached_property
     def machines(self) -> pd.DataFrame:
@@ -253,7 +266,7 @@ class Result(Described):
 
     def _write_figures(self, prefix: Path) -> None:
         """Write the files of figures under a prefix."""
-        from batwatt.results.classes import write_classes
+        from batwatt.results.groups import write_classes
         from batwatt.results.metrics import write_metrics
         from batwatt.results.power import write_power
 
@@ -310,7 +323,7 @@ class Result(Described):
         # a job may finish after the window
         if record is not None and SUCCESSFUL in record.jobs.states and run.spec.window is None and not run.ends:
             return
-        from batwatt.results.unfinished import why_none_finished
+        from batwatt.results.rejections import why_none_finished
 
         end_s = self.values["makespan_s"] or 0.0
         for source, ends_s in self.run.ends.items():

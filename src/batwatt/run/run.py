@@ -11,11 +11,14 @@ from batwatt.batsim.adapters import seldom_collected, simulate
 from batwatt.batsim.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.engine.core import Engine
 from batwatt.errors import DeadlockError, tell_before_work
+from batwatt.model.attempt import Attempt
+from batwatt.results.run_files import write_attempts
 from batwatt.run.files import staging, write_metadata
 from batwatt.run.find_scheduler import attribute_errors
 from batwatt.run.prepared import PreparedRun
 from batwatt.run.result import Result
 from batwatt.run.spec import RunSpec
+from batwatt.scheduling.base import Scheduler
 
 Progress = Callable[[float, int], None]
 """Callback with the simulated time in s and the number of ended jobs, at most once every `PROGRESS_S` s."""
@@ -52,6 +55,11 @@ def _watch(run: PreparedRun, progress: Progress | None) -> Callable[[Any], Any]:
     return lambda link: run.link(_Watched(link, progress) if progress else link)
 
 
+def attempts_of(scheduler: Any) -> dict[str, Attempt] | None:
+    """Return the attempts of the jobs of a scheduler by their ids; None for a scheduler that collects none."""
+    return scheduler.lifecycle.attempts if isinstance(scheduler, Scheduler) else None
+
+
 @seldom_collected()
 def perform(run: PreparedRun, progress: Progress | None = None) -> Result:
     """Run on an engine in this process, without files. Raises BatwattError, but not for a deadlock."""
@@ -63,6 +71,7 @@ def perform(run: PreparedRun, progress: Progress | None = None) -> Result:
             record = simulate(engine, run.scheduler, _watch(run, progress))
         except DeadlockError as error:
             record, deadlock = engine.close(), error
+    record.attempts = attempts_of(run.scheduler)
     return Result(run, record, elapsed_s=time.perf_counter() - began, deadlock=deadlock)
 
 
@@ -104,6 +113,9 @@ def _run_apart(prepared: PreparedRun, inner: Path, progress: Progress | None, be
     from batwatt.run.apart import Apart
 
     about, deadlock = Apart.of(prepared, inner, _watch(prepared, progress)).run()
+    attempts = attempts_of(prepared.scheduler)
+    if attempts:
+        write_attempts(inner, attempts)
     result = Result.of_files(inner, prepared, series=True)
     result.deadlock = deadlock
     write_metadata(inner, prepared, time.perf_counter() - began, about)

@@ -19,13 +19,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from logging import Logger
 from typing import Any, Final
 
 from batwatt.errors import InputError
+from batwatt.model.attempt import ATTEMPT, CHECKPOINT, RECOVERY, WINDOW_OVER, Attempt
 from batwatt.model.hostset import HostSet
 from batwatt.model.timeline import Timeline
-from batwatt.model.workload import ATTEMPT, CHECKPOINT, ESTIMATE, RECOVERY, WINDOW_OVER
+from batwatt.model.workload import ESTIMATE
 from batwatt.scheduling.job import BatsimJob, Job
 from batwatt.units import HOUR_S, LAG_S, REPORTED_S
 
@@ -41,7 +43,8 @@ class JobLifecycle:
     `jobs`: the jobs by the id of the present run; `more_jobs`: the workload is not over; `live`: number of jobs
     that are neither over nor rejected, by the scheduler; `pending`: kills whose ends are to come; `has_events`: the
     present message reports more than calls; `called`: number of calls that it reports; `ran`: number of jobs of the
-    workload whose first run is over; `requests`: number of those that request a run time.
+    workload whose first run is over; `requests`: number of those that request a run time; `attempts`: by id, the runs
+    that were submitted again or described.
     """
 
     def __init__(self) -> None:
@@ -52,8 +55,8 @@ class JobLifecycle:
         self._calls: set[float] = set()
         self._limit_calls: set[float] = set()
         self._closed = False
-        self._names: dict[str, str] = {}
-        self._attempts: dict[str, int] = {}
+        self.attempts: dict[str, Attempt] = {}
+        self._counts: dict[str, int] = {}
         self._unrunnable: dict[str, list[str]] = {}
         self._progress_s = 0.0
         self.kills: Counter[str] = Counter()
@@ -79,28 +82,46 @@ class JobLifecycle:
 
     def name_of(self, job: BatsimJob) -> str:
         """Return the id of a job when it was submitted first."""
-        return self._names.get(job.id, job.id)
+        attempt = self.attempts.get(job.id)
+        return job.id if attempt is None else attempt.job
 
     def next_id(self, old: BatsimJob) -> str:
         """Return the id that the next run of a job will have."""
         name = self.name_of(old)
-        return f"{name}#{self._attempts.get(name, 0) + 1}"
+        return f"{name}#{self._counts.get(name, 0) + 1}"
 
     def attempt(self, old: BatsimJob, profile: str | None = None, walltime_s: float | None = None) -> BatsimJob:
         """Register the next run of a job, by default with the profile and the walltime of its last one."""
         name, new_id = self.name_of(old), self.next_id(old)
-        self._attempts[name] = self._attempts.get(name, 0) + 1
+        self._counts[name] = number = self._counts.get(name, 0) + 1
         walltime_s = old.requested_time if walltime_s is None else walltime_s
         job = self.bs.register_job(new_id, old.requested_resources, walltime_s, profile or old.profile)
-        self._names[job.id] = name
+        self.attempts[job.id] = Attempt(job.id, name, number)
         return job
+
+    def describe(self, job: BatsimJob, kind: str = "", overhead_s: float = 0.0, cause: str = "") -> None:
+        """State the kind of a run, its time in s without useful work and the cause of its rejection, to Batsim too."""
+        attempt = self.attempts.get(job.id) or Attempt(job.id, job.id)
+        self.attempts[job.id] = attempt = replace(attempt, kind=kind, overhead_s=overhead_s, cause=cause)
+        self.bs.set_job_metadata(job.id, attempt.text)
+
+    def _again(self, job: BatsimJob) -> bool:
+        """Return whether a run is not the first one of its job."""
+        attempt = self.attempts.get(job.id)
+        return attempt is not None and attempt.number > 0
+
+    def _overhead(self, job: BatsimJob) -> bool:
+        """Return whether a run is a checkpoint or a recovery."""
+        attempt = self.attempts.get(job.id)
+        return attempt is not None and attempt.kind in (CHECKPOINT, RECOVERY)
 
     def acknowledged(self, job: BatsimJob) -> bool:
         """Return whether a submission is but the acknowledgement of an attempt, which may run by then."""
         self.has_events = True
-        if job.id not in self._names:
+        again = self._again(job)
+        if not again:
             self.progress()
-        return job.id in self._names
+        return again
 
     @staticmethod
     def check_id(job: BatsimJob) -> None:
@@ -130,13 +151,13 @@ class JobLifecycle:
         """Forget a run that has ended; return its job, and whether the scheduler killed it."""
         self.has_events = True
         job = self.jobs.pop(attempt.id)
-        if attempt.id not in self._names:
+        if not self._again(attempt):
             self.ran += 1
             self.requests += (attempt.requested_time or 0) > 0 or ESTIMATE in (attempt.json_dict or {})
         killed = job.dying and attempt.job_state is BatsimJob.State.COMPLETED_KILLED
         if killed:
             self.kills[job.name] += 1
-        elif attempt.metadata not in (CHECKPOINT, RECOVERY):
+        elif not self._overhead(attempt):
             self.progress()
         if job.dying:
             self.pending -= 1
@@ -232,7 +253,7 @@ class JobLifecycle:
     # rejections -------------------------------------------------------------------------------------------------
 
     def reject(self, jobs: Iterable[BatsimJob], why: str) -> None:
-        """Reject jobs that can never run; `why` completes "3 jobs can never run, ..." and becomes their metadata."""
+        """Reject jobs that can never run; `why` completes "3 jobs can never run, ..." and is their cause."""
         refused = list(jobs)
         if refused:
             names = [self.name_of(job) for job in refused]
@@ -244,11 +265,11 @@ class JobLifecycle:
             self.refuse(refused, why)
 
     def refuse(self, jobs: Iterable[BatsimJob], why: str) -> None:
-        """Reject jobs with `why` as their metadata; those of checkpoints and recoveries keep theirs."""
+        """Reject jobs with the cause `why`; checkpoints and recoveries are described already."""
         refused = list(jobs)
         for job in refused:
-            if job.metadata not in (CHECKPOINT, RECOVERY):
-                self.bs.set_job_metadata(job.id, why)
+            if not self._overhead(job):
+                self.describe(job, cause=why)
         self.bs.reject_jobs(refused)
 
     @staticmethod
@@ -268,7 +289,7 @@ class JobLifecycle:
         """Reject jobs that wait when the window is over."""
         waiting = list(jobs)
         for job in waiting:
-            self.bs.set_job_metadata(job.id, WINDOW_OVER)
+            self.describe(job, cause=WINDOW_OVER)
         if waiting:
             self.bs.reject_jobs(waiting)
 

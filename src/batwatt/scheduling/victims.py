@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from batwatt.errors import InputError
-from batwatt.model.workload import CHECKPOINTED, MIGRATED, OVERHEAD, overhead
+from batwatt.model.attempt import CHECKPOINTED, MIGRATED
 from batwatt.scheduling.job import BatsimJob, JobLengths
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import register
@@ -56,7 +56,7 @@ class VictimRule(ABC):
     needs_lengths: ClassVar[bool] = True
     """True if the rule uses lengths; else jobs of unknown length will do."""
     tag: ClassVar[str] = CHECKPOINTED
-    """Metadata of a run whose work is saved."""
+    """Kind of a run whose work is saved."""
     checkpoint_s: float = 0.0
     """C: the last s of a killed run, in which it wrote what is saved."""
     recovery_s: float = 0.0
@@ -73,16 +73,17 @@ class VictimRule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """The next run of a victim: how long it takes, what is saved, its recovery, in s; the metadata of both runs.
+    """The next run of a victim: how long it takes, what is saved, its recovery, in s.
 
-    `run_s` is infinite for a job of unknown length that begins from zero.
+    `run_s` is infinite for a job of unknown length that begins from zero. `kind` and `overhead_s` are those of the
+    killed run.
     """
 
     run_s: float
     saved_s: float = 0.0
     recovery_s: float = 0.0
-    killed: str = ""
-    again: str = ""
+    kind: str = ""
+    overhead_s: float = 0.0
 
 
 def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
@@ -104,19 +105,18 @@ def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
     # what did not come of the run: recovery, checkpoint, and work after what was saved
     lost_s = victim.ran_s - (saved_s - victim.done_s)
     if saved_s > victim.done_s or rule.tag == MIGRATED:
-        killed = rule.tag + overhead(lost_s)
+        kind, overhead_s = rule.tag, max(lost_s, 0.0)
     else:
-        killed = overhead(victim.ran_s).strip() if victim.ran_s < victim.recovery_s else ""
+        kind, overhead_s = "", victim.ran_s if victim.ran_s < victim.recovery_s else 0.0
     run_s = max(round(rule.recovery_s + victim.length_s - saved_s, 6), REPORTED_S)
-    return NextRun(run_s, saved_s, rule.recovery_s, killed, overhead(rule.recovery_s).strip())
+    return NextRun(run_s, saved_s, rule.recovery_s, kind, overhead_s)
 
 
 def _on_hosts(following: NextRun, ran_s: float, took_s: float) -> NextRun:
-    """Return a next run whose metadata of the killed one are in s on its hosts, where `ran_s` s took `took_s` s."""
+    """Return a next run whose killed one has its overhead in s on its hosts, where `ran_s` s took `took_s` s."""
     if not took_s > ran_s > 0.0:
         return following
-    killed = OVERHEAD.sub(lambda match: overhead(float(match[1]) * took_s / ran_s).strip(), following.killed)
-    return replace(following, killed=killed.strip())
+    return replace(following, overhead_s=round(following.overhead_s, 6) * took_s / ran_s)
 
 
 MOST_KILLS: Final = 100
@@ -156,15 +156,14 @@ class Victims:
         before = self._runs.get(self._lifecycle.name_of(job))
         recovery_s = 0.0 if before is None else before.recovery_s
         rest_s = max(0.0, recovery_s - ran_s)
-        killed = MIGRATED + overhead(recovery_s - rest_s)
-        following = NextRun(left_s, length_s - left_s + rest_s, rest_s, killed, overhead(rest_s).strip())
+        following = NextRun(left_s, length_s - left_s + rest_s, rest_s, MIGRATED, recovery_s - rest_s)
         self.decide(job, _on_hosts(following, ran_s, took_s))
 
     def stopped(self, job: BatsimJob, took_s: float) -> None:
         """Note the overhead of a run that has not recovered yet when the window ends, after `took_s` s."""
         following = self._runs.get(self._lifecycle.name_of(job))
         if following is not None and following.recovery_s > took_s:
-            self._lifecycle.bs.set_job_metadata(job.id, overhead(took_s).strip())
+            self._lifecycle.describe(job, overhead_s=took_s)
 
     def _following(self, job: BatsimJob, ran_s: float) -> tuple[Victim, NextRun | None]:
         """Return a run that is killed, and the next one if there is one."""
@@ -192,8 +191,8 @@ class Victims:
             self._lifecycle.note_unrunnable([name], f"killed {MOST_KILLS} times while no job ended or saved work")
             following = None
         self._runs[name] = following
-        if following is not None and following.killed:
-            self._lifecycle.bs.set_job_metadata(job.id, following.killed)
+        if following is not None and (following.kind or following.overhead_s > 0.0):
+            self._lifecycle.describe(job, following.kind, following.overhead_s)
 
     def next_of(self, job: BatsimJob) -> NextRun | None:
         """Return the next run that was decided when the job was killed last."""
@@ -215,8 +214,8 @@ class Victims:
                 extra_s = following.run_s - self._lengths.run_s(first)
                 walltime_s = max(round(first.requested_time + extra_s, 6), REPORTED_S)
         again = self._lifecycle.attempt(job, profile, walltime_s)
-        if following.again:
-            self._lifecycle.bs.set_job_metadata(again.id, following.again)
+        if following.recovery_s > 0.0:
+            self._lifecycle.describe(again, overhead_s=following.recovery_s)
         return again
 
 

@@ -19,8 +19,8 @@ from batwatt.errors import BatwattError, message
 from batwatt.files import digest_of
 
 # modules that a run loads late: loaded before processes are forked, so that their code is that of the key
-from batwatt.results import classes as classes
-from batwatt.results import unfinished as unfinished
+from batwatt.results import groups as groups
+from batwatt.results import rejections as rejections
 from batwatt.results.figures import Values, rounded
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.run.repeats import noted

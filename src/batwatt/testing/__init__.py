@@ -35,7 +35,7 @@ from batwatt.model.platform import MachineSpec, Platform, SpeedMachineSpec, mach
 from batwatt.model.record import Record
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import ShiftJob, constant
-from batwatt.model.workload import OVERHEAD, POWER_W, JobPower, Workload
+from batwatt.model.workload import POWER_W, JobPower, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
 from batwatt.schedulers.carbon.policies import PolicyInputs, StartWindow, policy_named
@@ -105,9 +105,8 @@ def _victim(choice: object, rng: np.random.Generator) -> None:
         following = next_run(rule, Victim(length_s, run.saved_s, run.recovery_s, ran_s))
         if following is None:
             return
-        if following.killed:
-            overhead = OVERHEAD.search(following.killed)
-            useful_s += ran_s - float(overhead[1] if overhead else 0.0)
+        if following.kind or following.overhead_s:
+            useful_s += ran_s - following.overhead_s
         run = following
     total_s = useful_s + run.run_s - run.recovery_s
     _law(abs(total_s - length_s) <= 1e-3, f"{total_s:g} s of work count of a job of {length_s:g} s")

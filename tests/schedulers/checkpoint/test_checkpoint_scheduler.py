@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from links import ThroughText
 
 from batwatt.errors import InputError
-from batwatt.model.workload import WINDOW_OVER
+from batwatt.model.attempt import WINDOW_OVER
 from batwatt.schedulers.checkpoint import period_plan as plans
 from batwatt.schedulers.checkpoint.period_plan import NoPeriodPlanError, PeriodJob
 from batwatt.schedulers.checkpoint.sequence import CapacitySequence, follow
