@@ -90,6 +90,8 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         for name in dir(core):
             if name.startswith("on"):
                 setattr(self, name, getattr(core, name))
+        # the attempts of a run are those of the core
+        self.lifecycle = core.lifecycle
         core.onSimulationBegins()
 
     def choose(self) -> Scheduler[Any]:

@@ -58,7 +58,7 @@ def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]):
     """Columns `job`, `submit_s` and `itself` of rows (id, submission) under a workload of jobs (id, submission)."""
     declared = tuple(JobSpec(f"w0!{name}", at, 1, "p") for name, at in jobs)
     names, submitted_s = [f"w0!{name}" for name, _ in rows], np.array([at for _, at in rows], dtype=np.float64)
-    return origins_of(names, submitted_s, Workload("w0", declared, {}, {}, 1), Path("r_jobs.csv"), None)
+    return origins_of(names, submitted_s, Workload("w0", declared, {}, {}, 1), Path("r_jobs.csv"), {})
 
 
 @pytest.mark.parametrize(

@@ -201,8 +201,8 @@ class Record:
         self.consumed_energy = EnergyRows()
         self.schedule: dict[str, float | int | str] = {}
         self.energy = energy
-        self.attempts: Mapping[str, Attempt] | None = None
-        """Runs that the scheduler submitted again or described, by full id; None if it has no table of them."""
+        self.attempts: Mapping[str, Attempt] = {}
+        """Runs that the scheduler submitted again or described, by full id; empty if it has no table of them."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self._parts() == other._parts()

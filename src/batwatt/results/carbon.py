@@ -160,11 +160,8 @@ def _owners(ran: pd.DataFrame, workload: Workload | None, data: RunData) -> tupl
     """Return for each row the name of its job, and the job if the workload has it."""
     if workload is None:
         table = data.attempts
-        if table is None:
-            names = [job_of(name) for name in ran["job_id"].tolist()]
-        else:
-            names = [(table[name].job if name in table else name).partition("!")[2] for name in full_ids(ran)]
-        return names, [None] * len(names)
+        names = [table[name].job if name in table else job_of(name) for name in full_ids(ran)]
+        return [name.partition("!")[2] for name in names], [None] * len(names)
     if not len(ran):
         return [], []
     submitted_s = ran["submission_time"].to_numpy()

@@ -406,25 +406,24 @@ class RunData:
         return {**values, "final_state": states, **self._described(rows.ids, rows.metadata)}
 
     def _described(self, names: list[str], metadata: list[str]) -> Columns:
-        """Return the full ids of rows, and the columns of their attempts: of the table, else read from the metadata."""
+        """Return the full ids of rows, and their attempts: as in the table, others as in the metadata."""
         kinds, causes = (np.full(len(names), "", dtype=object) for _ in range(2))
         overheads_s = np.zeros(len(names))
-        table = self.attempts
-        if table is None:
-            table = {name: Attempt.of_text(name, text) for name, text in zip(names, metadata, strict=True) if text}
-        for row in [row for row, name in enumerate(names) if name in table]:
-            attempt = table[names[row]]
+        read = {name: Attempt.of_text(name, text) for name, text in zip(names, metadata, strict=True) if text}
+        attempts = {**read, **self.attempts}
+        for row in [row for row, name in enumerate(names) if name in attempts]:
+            attempt = attempts[names[row]]
             kinds[row], overheads_s[row], causes[row] = attempt.kind, attempt.overhead_s, attempt.cause
         return {"full_id": names, "kind": kinds, "overhead_s": as_read(overheads_s), "cause": causes}
 
     @cached_property
-    def attempts(self) -> Mapping[str, Attempt] | None:
-        """Attempts by full id of their runs; None for a run without a table of them. Raises InputError."""
+    def attempts(self) -> Mapping[str, Attempt]:
+        """Table of attempts by full id of their runs; empty for a run without one. Raises InputError."""
         if self.record is not None:
             return self.record.attempts
         path = file_of(self.prefix, "attempts")
         if not path.exists():
-            return None
+            return {}
         frame = table(self.prefix, "attempts")
         unknown = np.flatnonzero(~frame["kind"].isin(KINDS))
         if len(unknown):

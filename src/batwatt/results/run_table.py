@@ -293,12 +293,12 @@ def origins_of(
     submitted_s: Floats,
     workload: Workload,
     path: Path,
-    attempts: Mapping[str, Attempt] | None,
+    attempts: Mapping[str, Attempt],
 ) -> tuple[Rows, Floats, Mask]:
     """Return the columns `job`, `submit_s` and `itself` of rows of `path` with full ids and submissions in s.
 
-    Without a table of attempts, `3#1` is a resubmission of `3` unless the workload has a job `3#1`. Raises InputError
-    if no row is of the workload.
+    Outside of the table of attempts, `3#1` is a resubmission of `3` unless the workload has a job `3#1`.
+    Raises InputError if no row is of the workload.
     """
     index_of = {job.id: index for index, job in enumerate(workload.jobs)}
     job = np.array([index_of.get(name, -1) for name in names], dtype=np.intp)
@@ -307,10 +307,7 @@ def origins_of(
     roots: dict[int, str] = {}
     for row in np.flatnonzero(job < 0).tolist():
         name = names[row]
-        if attempts is None:
-            roots[row] = job_of(name, index_of)
-        else:
-            roots[row] = attempts[name].job if name in attempts else name
+        roots[row] = attempts[name].job if name in attempts else job_of(name, index_of)
         job[row] = index_of.get(roots[row], -1)
         itself[row] = roots[row] == name
     ours = job >= 0

@@ -216,7 +216,7 @@ class Result(Described):
         """
         import pandas as pd
 
-        rows = [astuple(attempt) for attempt in (self.data.attempts or {}).values()]
+        rows = [astuple(attempt) for attempt in self.data.attempts.values()]
         return pd.DataFrame(rows, columns=[column.name for column in FILES["attempts"]])
 
     @cached_property

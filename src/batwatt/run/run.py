@@ -55,9 +55,9 @@ def _watch(run: PreparedRun, progress: Progress | None) -> Callable[[Any], Any]:
     return lambda link: run.link(_Watched(link, progress) if progress else link)
 
 
-def attempts_of(scheduler: Any) -> dict[str, Attempt] | None:
-    """Return the attempts of the jobs of a scheduler by their ids; None for a scheduler that collects none."""
-    return scheduler.lifecycle.attempts if isinstance(scheduler, Scheduler) else None
+def attempts_of(scheduler: Any) -> dict[str, Attempt]:
+    """Return the attempts of the jobs of a scheduler by their ids; empty for a scheduler that collects none."""
+    return scheduler.lifecycle.attempts if isinstance(scheduler, Scheduler) else {}
 
 
 @seldom_collected()
