@@ -226,6 +226,14 @@ def _agrees_with_its_metadata(result, folder):
         assert {name: values[name] for name in figures} == pytest.approx(figures, rel=1e-9)
 
 
+def test_adaptive_has_the_attempts_of_its_core(tmp_path):
+    (tmp_path / "w.json").write_text(json.dumps(JOB_OF_100_S))
+    capacity = Timeline((0.0, 50.0, 60.0), (1.0, 0.0, 1.0))
+    result = bw.simulate(MachineSpec(1, 1), tmp_path / "w.json", scheduler="adaptive", capacity=capacity)
+    assert result.attempts["run"].tolist() == ["w0!a#1"] and result.metrics["resubmissions"] == 1
+    _agrees_with_its_metadata(result, tmp_path)
+
+
 def test_attempts_csv_that_is_not_one(tmp_path):
     (tmp_path / "r_attempts.csv").write_text("run,job,number,kind,overhead_s,cause\nw0!a#1,w0!a,1,odd,0,\n")
     with pytest.raises(InputError, match=r"r_attempts\.csv: row 1: no run has the kind 'odd'"):
