@@ -62,7 +62,7 @@ def test_no_room_for_a_cell(small, monkeypatch, number):
 def test_no_room_in_the_worker_is_not_the_fault_of_the_run(small):
     """A limit on the size of files, which children inherit, hits the CSV files of a run first."""
     platform, workload = ROOT / "platforms/grid5000.xml", ROOT / "workloads/google-288-00.json"
-    small.declare(platforms=[str(platform)], workloads=[str(workload)], grid={"order": ["fcfs"]})
+    small.declare(platforms=[str(platform)], workloads=[str(workload)], grid={"order": ["fcfs"]}, keep=True)
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))

@@ -93,7 +93,7 @@ def write_metadata(prefix: Path, run: PreparedRun, elapsed_s: float, about: Mapp
         "scheduler": spec.scheduler_name,
         "options": {key: _option(value) for key, value in spec.options.items()},
         "capacity": _named(spec.capacity) if spec.capacity is not None else None,
-        "inputs": {name: _input(content) for name, content in inputs.items() if content is not None},
+        "inputs": {name: digest_of_input(content) for name, content in inputs.items() if content is not None},
         "hosts": asdict(spec.hosts),
         "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
         "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
@@ -143,7 +143,7 @@ def _named(source: Any) -> str:
     return source.source if isinstance(source, Timeline | Workload | Platform) else str(source)
 
 
-def _input(source: Path | Platform | Workload | Timeline) -> dict[str, str]:
+def digest_of_input(source: Path | Platform | Workload | Timeline) -> dict[str, str]:
     """Return the digest of an input: a file, or an object that was built of one or in this process."""
     if isinstance(source, Path):
         return {"path": str(source), "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform as python_platform
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -23,10 +24,10 @@ from batwatt.run.find_scheduler import SchedulerError
 from batwatt.run.prepared import check_options
 from batwatt.study.cells import Cell, code_digest, expand
 from batwatt.study.execute import CellOutcome, task_of
-from batwatt.study.pools import check_dask, dask_client, run_here, run_on_dask
+from batwatt.study.pools import check_dask, run_cells
 from batwatt.study.processes import cpu_count
 from batwatt.study.spec import OPTIMUM, Campaign, folder_name
-from batwatt.study.store import COPY, INPUTS, CampaignStopped, CellRecord, Store, check_studies
+from batwatt.study.store import COPY, INPUTS, CampaignStopped, Store, check_studies
 from batwatt.study.table import write_table
 from batwatt.study.yaml_model import parse_declared
 
@@ -69,7 +70,7 @@ class CampaignFolder:
             if study in only:
                 raise error
 
-    def records(self) -> tuple[dict[str, CellRecord], list[str]]:
+    def records(self) -> tuple[dict[str, CellOutcome], list[str]]:
         """Return the cells that need not run again, and lines about damaged files."""
         records, damaged = self.store.load(dict.fromkeys(cell.key for cell in self.cells))
         lost = {key for key in records if key in self.keeping and records[key].status == "done"}
@@ -80,7 +81,7 @@ class CampaignFolder:
         self.need()
         return self.states_of(self.records()[0])
 
-    def states_of(self, records: Mapping[str, CellRecord]) -> StudyStates:
+    def states_of(self, records: Mapping[str, CellOutcome]) -> StudyStates:
         """Return the state of each study for these records of cells that need not run again."""
         progress = {study: dict.fromkeys(STATES, 0) for study in self.campaign.studies if study not in self.missing}
         for cell in self.cells:
@@ -93,7 +94,7 @@ class CampaignFolder:
         return self.store.stale(cell.key for cell in self.cells)
 
 
-def _status(record: CellRecord | None) -> str:
+def _status(record: CellOutcome | None) -> str:
     return record.status if record else "missing"
 
 
@@ -154,16 +155,25 @@ def carry_out(
         failed, ended = 0, len(wanted) - len(left)
         work_s = {cell.key: _work_s(cell) for cell in left}
         all_s = left_s = sum(work_s.values())
+
+        def save(outcome: CellOutcome) -> None:
+            nonlocal ended, failed, left_s
+            cell = wanted[outcome.key]
+            store.save(outcome, cell.identity)
+            records[outcome.key] = replace(outcome, files={})
+            store.log(*_lines(cell, outcome))
+            ended += 1
+            failed += outcome.status == "failed"
+            left_s -= work_s[outcome.key]
+            report(ended, failed, len(wanted), left_s / all_s)
+
+        # longest first, so that no long run is alone at the end
+        left.sort(key=lambda cell: (work_s[cell.key], _size(cell.workload.files[0].path)), reverse=True)
+        scratch = None if dask is not None else store.scratch.resolve()
+        tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in left]
         try:
             report(ended, failed, len(wanted), 1.0)
-            with closing(_outcomes(declared, left, jobs, dask)) as outcomes:
-                for outcome in outcomes:
-                    _save(store, wanted[outcome.key], outcome)
-                    records.update(store.load([outcome.key])[0])
-                    ended += 1
-                    failed += outcome.status == "failed"
-                    left_s -= work_s[outcome.key]
-                    report(ended, failed, len(wanted), left_s / all_s)
+            run_cells(tasks, save, processes=jobs or cpu_count(), dask=dask, note=store.log, resume=store.resume)
         except BaseException as error:
             # a signal may have come between the writing of a run and its place among the records
             records.update(store.load(key for key in wanted if key not in records)[0])
@@ -194,32 +204,14 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _outcomes(
-    declared: CampaignFolder, left: Iterable[Cell], jobs: int | None, dask: str | None
-) -> Generator[CellOutcome, None, None]:
-    # longest first, so that no long run is alone at the end
-    ordered = sorted(left, key=lambda cell: (_work_s(cell), _size(cell.workload.files[0].path)), reverse=True)
-    scratch = None if dask is not None else declared.store.scratch.resolve()
-    tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
-    if tasks and dask is not None:
-        with dask_client(dask) as client:
-            yield from run_on_dask(tasks, client, declared.store.resume)
-    elif tasks:
-        yield from run_here(tasks, min(jobs or cpu_count(), len(tasks)), declared.store.log)
-
-
-def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
-    """Keep an outcome, and log it. Raises CampaignStopped."""
-    if outcome.status == "stop":
-        raise CampaignStopped(f"{outcome.error}; correct that, then: batwatt campaign resume {store.folder}")
-    fields = {name: getattr(outcome, name) for name in ("key", "status", "error", "figures", "rejections", "elapsed_s")}
-    store.save(CellRecord(run=dict(cell.identity), **fields), outcome.files)
+def _lines(cell: Cell, outcome: CellOutcome) -> list[str]:
+    """Return the lines of an outcome in the log."""
     series = [file.name for file in (cell.envelope, cell.capacity) if file]
     axes = (cell.platform.name, cell.workload.name, *series, cell.spec.engine)
     what = f"{cell.study}: {cell.label}, {' '.join(axes)}" + (f" seed {cell.seed}" if cell.seed is not None else "")
     error = f": {outcome.error}" if outcome.error else ""
-    lines = [f"{outcome.status} {cell.key[:12]} {outcome.elapsed_s:.2f} s {what}{error}"]
-    store.log(*lines, *(f"  {note}" for note in outcome.notes))
+    line = f"{outcome.status} {cell.key[:12]} {outcome.elapsed_s:.2f} s {what}{error}"
+    return [line, *(f"  {note}" for note in outcome.notes)]
 
 
 def check_inputs(cells: Sequence[Cell]) -> None:

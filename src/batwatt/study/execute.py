@@ -1,4 +1,4 @@
-"""Execution of one cell, in a worker process of this machine or of another one."""
+"""Execution of one cell, in this process, in a worker of this machine or in one of another."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import errno
 import math
 import platform as python_platform
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
@@ -22,9 +23,14 @@ from batwatt.files import digest_of
 from batwatt.results import groups as groups
 from batwatt.results import rejections as rejections
 from batwatt.results.figures import Values, rounded
+from batwatt.results.outcomes import JobOutcomes
+from batwatt.results.power import PowerTrace
+from batwatt.run.files import staging
 from batwatt.run.find_scheduler import load_plugins
+from batwatt.run.prepared import PreparedRun
 from batwatt.run.repeats import noted
-from batwatt.run.run import run
+from batwatt.run.result import Result
+from batwatt.run.run import perform, run
 from batwatt.run.spec import RunSpec
 from batwatt.study.cells import Cell, code_digest
 from batwatt.study.spec import OPTIMUM
@@ -34,26 +40,40 @@ BOUNDS = ("lower_bound", "gap", "proven_optimal")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 """Errors of the machine, not of the run."""
 MAX_NOTES = 20
+KEPT = "run"
+"""Name of the prefix of the files of a run in its temporary folder."""
+_one = threading.RLock()
+"""Held by a cell: its warnings are told from those of others by time, and a worker of Dask has several threads."""
 
 
 @dataclass(frozen=True)
 class CellTask:
-    """One cell for a worker; `declared` maps paths to their texts in errors."""
+    """One cell for a worker: its name in messages, and its run.
+
+    `digests` maps paths of files to their SHA-256, `declared` to their texts in errors. `code` is that of the process
+    that begins the `study` (campaign or comparison). With `keep` the files of the run are part of its outcome, with
+    `by_job` the outcomes of its jobs and its power.
+    """
 
     key: str
+    name: str
     spec: RunSpec
-    digests: Mapping[str, str]
-    declared: Mapping[str, str]
     code: str
-    keep: bool
+    study: str = "campaign"
+    digests: Mapping[str, str] = field(default_factory=dict)
+    declared: Mapping[str, str] = field(default_factory=dict)
+    keep: bool = False
+    by_job: bool = False
     scratch: str | None = None
 
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """Outcome of a cell: `stop` means that the campaign cannot go on (an error of the machine, not of the run).
+    """Outcome of a cell: `stop` means that the study cannot go on (an error of the machine, not of the run).
 
-    `rejections` counts rejected jobs by cause.
+    `rejections` counts rejected jobs by cause, `notes` are warnings, `raised` is the error of a run of this call, and
+    `files` maps the ends of the names of files to their content. `kept` is the SHA-256 of the metadata among files that
+    lie elsewhere.
     """
 
     key: str
@@ -62,72 +82,113 @@ class CellOutcome:
     figures: Mapping[str, Any] = field(default_factory=dict)
     rejections: Mapping[str, int] | None = None
     elapsed_s: float = 0.0
-    files: Mapping[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    jobs: JobOutcomes | None = None
+    trace: PowerTrace | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    kept: str | None = None
+    raised: BatwattError | None = None
 
 
 def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
-    """Return the task of a cell for a worker."""
+    """Return the task of a cell of a campaign for a worker."""
     return CellTask(
         key=cell.key,
+        name=f"run {cell.key[:12]}",
         spec=cell.spec,
+        code=code_digest(cell.scheduler == OPTIMUM),
         digests={str(file.path): file.sha256 for file in cell.files},
         declared={str(file.path): file.declared for file in cell.files},
-        code=code_digest(cell.scheduler == OPTIMUM),
         keep=keep,
         scratch=str(scratch) if scratch else None,
     )
 
 
 def execute(task: CellTask) -> CellOutcome:
-    """Run a cell in a temporary folder. An error becomes an outcome, which any machine can send."""
+    """Run a cell. An error becomes an outcome, which any machine can send; warnings become its notes."""
+    thread = threading.get_ident()
+    with _one, noted() as repeats:
+        repeats.addFilter(lambda record: record.thread == thread)
+        outcome = _executed(task)
+    return replace(outcome, notes=tuple(message(line) for _, line in repeats.drain()[:MAX_NOTES]))
+
+
+def execute_silently(task: CellTask) -> CellOutcome:
+    """Execute a cell in a process of its own: text that its scheduler prints is dropped."""
+    with redirect_stdout(StringIO()):
+        return execute(task)
+
+
+def _executed(task: CellTask) -> CellOutcome:
     load_plugins(task.spec.plugins)
     if code_digest(task.spec.scheduler == OPTIMUM) != task.code:
         hint = "give the workers the same batwatt (and ortools) and start again"
-        problem = f"a worker on {python_platform.node()} has other code than the campaign began with"
+        problem = f"a worker on {python_platform.node()} has other code than the {task.study} began with"
         return CellOutcome(task.key, "stop", f"{problem}; {hint}")
     began = time.perf_counter()
+    has_files = task.keep or task.spec.engine != "embedded" or task.spec.scheduler == OPTIMUM
     try:
-        with tempfile.TemporaryDirectory(prefix="cell-", dir=task.scratch) as folder:
-            outcome = _attempt(task, Path(folder))
+        with tempfile.TemporaryDirectory(prefix="cell-", dir=task.scratch) if has_files else nullcontext() as folder:
+            outcome = _attempt(task, None if folder is None else Path(folder))
     except OSError as error:
         # the temporary folder itself
         outcome = CellOutcome(task.key, "stop", f"no temporary folder on {python_platform.node()}: {error.strerror}")
     changed = next((path for path, digest in task.digests.items() if digest_of(Path(path)) != digest), None)
     if changed is not None:
-        problem = f"{task.declared[changed]} changed while the campaign ran, or a worker sees another one"
+        problem = f"{task.declared[changed]} changed while the {task.study} ran, or a worker sees another one"
         outcome = CellOutcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
     return replace(outcome, elapsed_s=round(time.perf_counter() - began, 3))
 
 
-def execute_quietly(task: CellTask) -> CellOutcome:
-    """Execute a cell in a process of its own: warnings become notes of the outcome, printed text is dropped."""
-    with noted() as repeats, redirect_stdout(StringIO()):
-        outcome = execute(task)
-    return replace(outcome, notes=tuple(message(line) for _, line in repeats.drain()[:MAX_NOTES]))
-
-
-def _attempt(task: CellTask, folder: Path) -> CellOutcome:
-    prefix = folder / "run"
-    spec = replace(task.spec, prefix=prefix)
+def _attempt(task: CellTask, folder: Path | None) -> CellOutcome:
+    spec = task.spec if folder is None else replace(task.spec, prefix=folder / KEPT)
     try:
         if spec.scheduler == OPTIMUM:
             # the optimum rejects no job
-            figures, rejections = _optimum(spec), {}
+            outcome = CellOutcome(task.key, "done", figures=_optimum(spec), rejections={})
         else:
-            result = run(spec, durable=False)
-            figures, rejections = _figures(result.values), dict(result.rejections)
-        files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
-        return CellOutcome(task.key, "done", None, figures, rejections, files=files)
+            outcome = _outcome(task, _result(task, spec))
+        if task.keep and folder is not None:
+            files = {path.name.removeprefix(KEPT): path.read_bytes() for path in sorted(folder.glob(f"{KEPT}_*"))}
+            outcome = replace(outcome, files=files)
+        return outcome
     except Exception as error:  # any error of a scheduler fails its run, and goes into the row
         cause = _no_room(error)
         if cause is not None:
             problem = f"no run can be carried out on {python_platform.node()}: {cause.strerror}"
             return CellOutcome(task.key, "stop", problem)
-        text = str(error) if isinstance(error, BatwattError) else _internal(error)
-        for path, name in {**task.declared, str(folder): "."}.items():
+        raised = error if isinstance(error, BatwattError) else BatwattError(_internal(error))
+        text = str(raised)
+        for path, name in {**task.declared, **({str(folder): "."} if folder else {})}.items():
             text = text.replace(path, name)
-        return CellOutcome(task.key, "failed", message(text))
+        return CellOutcome(task.key, "failed", message(text), raised=raised)
+
+
+def _result(task: CellTask, spec: RunSpec) -> Result:
+    """Return the result of a run, with its files if they are kept or its engine is in another process."""
+    if spec.engine != "embedded":
+        return run(spec, durable=False)
+    began = time.perf_counter()
+    result = perform(PreparedRun.of(spec))
+    if result.deadlock is not None:
+        raise result.deadlock
+    result.warn()
+    if task.keep:
+        result.elapsed_s = time.perf_counter() - began
+        with staging(spec.prefix, durable=False) as inner:
+            result.write(inner)
+    return result
+
+
+def _outcome(task: CellTask, result: Result) -> CellOutcome:
+    return CellOutcome(
+        key=task.key,
+        status="done",
+        figures=_figures(result.values),
+        rejections=dict(result.rejections),
+        jobs=result.outcomes if task.by_job else None,
+        trace=result.trace if task.by_job else None,
+    )
 
 
 def _internal(error: Exception) -> str:

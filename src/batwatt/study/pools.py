@@ -1,15 +1,15 @@
-"""Pools for cells: processes of this machine, or a Dask cluster. Outcomes come as they are ready."""
+"""The loop of a study: cells that are missing run here or on a Dask cluster, and each is saved as it ends."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from queue import SimpleQueue
 from typing import Any
 
 from batwatt.errors import InputError, argument, extra
-from batwatt.study.execute import CellOutcome, CellTask, execute, execute_quietly
+from batwatt.study.execute import CellOutcome, CellTask, execute, execute_silently
 from batwatt.study.processes import run_safely
 from batwatt.study.store import CampaignStopped
 
@@ -18,22 +18,69 @@ SECURE = ("tls", "wss")
 """Schemes of addresses that need certificates."""
 
 
-def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) -> Iterator[CellOutcome]:
-    """Run cells in `jobs` processes; `note` gets a line for each that dies. A cell whose processes die has failed."""
+def run_cells(
+    tasks: Sequence[CellTask],
+    save: Callable[[CellOutcome], None],
+    *,
+    processes: int,
+    dask: str | None,
+    note: Callable[[str], None],
+    resume: str,
+) -> None:
+    """Run cells, and save the outcome of each as it ends.
+
+    Args:
+        tasks: The cells, in the order in which they begin.
+        save: Function that gets each outcome, done or failed.
+        processes: Processes of this machine. 0: the cells run in this process.
+        dask: Address of a Dask cluster that runs the cells instead.
+        note: Function that gets a line for each process that dies.
+        resume: Text that tells how to go on.
+
+    Raises:
+        CampaignStopped: A reason outside the cells.
+        InputError: No cluster answers.
+    """
+    if not tasks:
+        return
+    # an interrupt ends the processes at once
+    with closing(_outcomes(tasks, processes, dask, note, resume)) as outcomes:
+        for outcome in outcomes:
+            if outcome.status == "stop":
+                raise CampaignStopped(f"{outcome.error}; correct that, then: {resume}")
+            save(outcome)
+
+
+def _outcomes(
+    tasks: Sequence[CellTask], processes: int, dask: str | None, note: Callable[[str], None], resume: str
+) -> Generator[CellOutcome, None, None]:
+    if dask is not None:
+        with _dask_client(dask) as client:
+            yield from _run_on_dask(tasks, client, resume)
+    elif processes:
+        yield from _run_here(tasks, min(processes, len(tasks)), note)
+    else:
+        yield from map(execute, tasks)
+
+
+def _run_here(
+    tasks: Sequence[CellTask], processes: int, note: Callable[[str], None]
+) -> Generator[CellOutcome, None, None]:
+    """Run cells in processes. A cell whose processes die has failed."""
 
     def failed(task: CellTask, text: str) -> CellOutcome:
         return CellOutcome(task.key, "failed", text)
 
     def again(task: CellTask) -> None:
-        note(f"a worker process died: run {task.key[:12]} is run again at the end, alone")
+        note(f"a worker process died: {task.name} is run again at the end, alone")
 
-    return run_safely(execute_quietly, tasks, jobs, again, failed)
+    return run_safely(execute_silently, tasks, processes, again, failed)
 
 
-def run_on_dask(tasks: Sequence[CellTask], client: Any, resume: str) -> Iterator[CellOutcome]:
+def _run_on_dask(tasks: Sequence[CellTask], client: Any, resume: str) -> Iterator[CellOutcome]:
     """Run cells on the workers of a Dask cluster, which restarts the cells of a dead worker and waits for workers.
 
-    Raises CampaignStopped, with the command to `resume`, if the scheduler of the cluster ends.
+    Raises CampaignStopped, with how to `resume`, if the scheduler of the cluster ends.
     """
     from distributed import KilledWorker
 
@@ -88,7 +135,7 @@ def check_dask(address: str) -> None:
 
 
 @contextmanager
-def dask_client(address: str) -> Iterator[Any]:
+def _dask_client(address: str) -> Iterator[Any]:
     """Connect to the cluster at an address. Raises InputError."""
     from distributed import Client
 

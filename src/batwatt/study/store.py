@@ -1,40 +1,52 @@
-"""The folder of a campaign: records of cells, kept files, the table, the log; no file in it is ever half written."""
+"""The folder of a study: its cells, and of a campaign kept files, the table and the log; no file is half written."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import io
 import json
 import os
+import re
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+import numpy as np
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from batwatt.checks import load_json
 from batwatt.errors import BatwattError, InputError, UnknownNameError, argument, printable
-from batwatt.files import FULL, PART, is_folder, make_folder, open_own, read_text, sync, whole_set
+from batwatt.files import FULL, PART, is_folder, make_folder, open_own, read_bytes, read_text, sync, whole_set
 from batwatt.results.figures import METRICS
-from batwatt.study.execute import BOUNDS
+from batwatt.results.outcomes import JobOutcomes
+from batwatt.results.power import PowerTrace
+from batwatt.study.execute import BOUNDS, KEPT, CellOutcome
 from batwatt.study.files import InputFile
 from batwatt.study.spec import canonical
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
 LOCK, INPUTS = ".lock", "inputs"
 FIGURES = (*(figure.name for figure in METRICS), *BOUNDS)
+KEY = re.compile("[0-9a-f]{64}")
+TEXTS = ("state", "cause")
+"""Columns of the outcomes of jobs that are texts."""
+TRACE = "trace_"
+"""Begin of the names of the arrays of a power trace."""
 
 
 class CampaignStopped(BatwattError):
-    """The campaign cannot go on, for a reason outside its runs; finished runs are kept."""
+    """A campaign or a comparison cannot go on, for a reason outside its runs; finished runs are kept."""
 
 
-class CellRecord(BaseModel):
-    """Content of the file of a finished cell."""
+class _CellFile(BaseModel):
+    """Content of the file of a finished cell; `arrays` is the SHA-256 of the file of its jobs and its power."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,9 +59,12 @@ class CellRecord(BaseModel):
     """Cause -> rejected jobs; None in a file of an older version."""
     elapsed_s: float
     run: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    arrays: str | None = None
+    kept: str | None = None
 
     @model_validator(mode="after")
-    def _complete(self) -> CellRecord:
+    def _complete(self) -> _CellFile:
         if self.status == "done" and tuple(self.figures) != FIGURES:
             raise ValueError("figures of another version")
         return self
@@ -60,6 +75,32 @@ def _digest(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
+def _packed(outcome: CellOutcome) -> bytes | None:
+    """Return the jobs and the power of an outcome as the content of a file of numpy; None if it has none."""
+    if outcome.jobs is None:
+        return None
+    columns = {column.name: np.asarray(getattr(outcome.jobs, column.name)) for column in fields(outcome.jobs)}
+    arrays = {name: values.astype(str) if name in TEXTS else values for name, values in columns.items()}
+    if outcome.trace is not None:
+        arrays |= {f"{TRACE}{part.name}": np.asarray(getattr(outcome.trace, part.name)) for part in fields(PowerTrace)}
+    out = io.BytesIO()
+    np.savez_compressed(out, **arrays)
+    return out.getvalue()
+
+
+def _unpacked(content: bytes) -> tuple[JobOutcomes, PowerTrace | None]:
+    """Return the jobs and the power of an outcome. Raises ValueError and KeyError for another version."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        columns = {column.name: arrays[column.name] for column in fields(JobOutcomes)}
+        jobs = JobOutcomes(
+            **{name: values.astype(object) if name in TEXTS else values for name, values in columns.items()}
+        )
+        if f"{TRACE}end_s" not in arrays:
+            return jobs, None
+        parts = {part.name: arrays[f"{TRACE}{part.name}"] for part in fields(PowerTrace)}
+    return jobs, PowerTrace(**{name: values if values.ndim else float(values) for name, values in parts.items()})
+
+
 def check_studies(only: Iterable[str], names: Collection[str]) -> None:
     """Raise UnknownNameError for a study of `only` that is not among `names`."""
     for study in only:
@@ -68,11 +109,26 @@ def check_studies(only: Iterable[str], names: Collection[str]) -> None:
 
 
 class Store:
-    """Reader and writer of the folder of a campaign."""
+    """Reader and writer of the folder of a study: a campaign, or a comparison.
 
-    def __init__(self, folder: Path) -> None:
+    `place` is the argument with the folder, `name` what another process gives another one of; `resume` tells how to
+    go on with the study.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        study: str = "campaign",
+        place: str = "results",
+        name: str = "name with -n",
+        resume: str | None = None,
+    ) -> None:
         self.folder = folder
-        self.resume = f"batwatt campaign resume {folder}"
+        self.study = study
+        self.place = place
+        self.name = name
+        self.resume = resume or f"batwatt campaign resume {folder}"
         self.cells = folder / "cells"
         self.runs = folder / "runs"
         self.scratch = folder
@@ -83,7 +139,7 @@ class Store:
         """Lock the folder for other processes during the block. Raises CampaignStopped, and InputError for links."""
         for path in (self.cells, self.runs, self.folder / INPUTS, self.folder / LOG, self.folder / LOCK):
             if path.is_symlink():
-                raise InputError(path, "is a link", "remove it: a campaign writes into its own folder only")
+                raise InputError(path, "is a link", f"remove it: a {self.study} writes into its own folder only")
         with self._writing(self.folder):
             make_folder(self.folder)
             lock = os.fdopen(os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666))
@@ -91,11 +147,10 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                hint = "wait for it, or give this one another name with -n"
-                raise CampaignStopped(f"{self.folder}: another process works on this campaign; {hint}") from None
+                hint = f"wait for it, or give this one another {self.name}"
+                raise CampaignStopped(f"{self.folder}: another process works on this {self.study}; {hint}") from None
             with self._writing(self.folder):
-                for folder in (self.cells, self.runs):
-                    folder.mkdir(exist_ok=True)
+                self.cells.mkdir(exist_ok=True)
                 scratch = tempfile.TemporaryDirectory(prefix=PART, dir=self.folder, ignore_cleanup_errors=True)
             with scratch as name:
                 self.scratch = Path(name)
@@ -116,7 +171,7 @@ class Store:
     def _unwritable(self, what: Path, error: OSError) -> CampaignStopped:
         problem = f"{what}: cannot be written ({error.strerror or error})"
         if not is_folder(self.folder):
-            return CampaignStopped(f"{problem}; give another place with {argument('results')}")
+            return CampaignStopped(f"{problem}; give another place with {argument(self.place)}")
         first = "make room" if error.errno in FULL else "correct that"
         hint = f"{first}, then: {self.resume}"
         return CampaignStopped(f"{problem}; nothing finished is lost; {hint}")
@@ -175,26 +230,39 @@ class Store:
         except (InputError, ValueError, KeyError, TypeError, AttributeError):
             return {}  # as if none of them had run
 
-    def save(self, record: CellRecord, files: Mapping[str, bytes] | None = None) -> None:
-        """Write a finished cell: first its files, if they are kept, then its record, each all at once."""
-        if files:
-            self._keep(record.key, files)
-        content = record.model_dump()
+    def save(self, outcome: CellOutcome, identity: Mapping[str, Any]) -> None:
+        """Write a finished cell: its kept files if it has some, then its record with its arrays, each all at once.
+
+        `identity` is the content of its key.
+        """
+        if outcome.files:
+            self._keep(outcome.key, outcome.files)
+        arrays, path = _packed(outcome), self._path(outcome.key)
+        values = {name: getattr(outcome, name) for name in _CellFile.model_fields if hasattr(outcome, name)}
+        digest = None if arrays is None else hashlib.sha256(arrays).hexdigest()
+        content = _CellFile(**values, run=dict(identity), arrays=digest).model_dump(mode="json")
         text = json.dumps({**content, "sha256": _digest(content)}, indent=1, allow_nan=False)
-        self.write(self._path(record.key), text + "\n")
+        others = path.with_suffix(".npz")
+        # without the record, which appears last, a cell is missing
+        with self._writing(path), whole_set(path.parent, last=[path.name], old=[others.name], place=path) as part:
+            if arrays is not None:
+                (part / others.name).write_bytes(arrays)
+            (part / path.name).write_text(text + "\n", encoding="utf-8", newline="\n")
 
     def _path(self, key: str) -> Path:
         return self.cells / f"{key}.json"
 
     def _keep(self, key: str, files: Mapping[str, bytes]) -> None:
+        with self._writing(self.runs):
+            self.runs.mkdir(exist_ok=True)
         with (
             self._writing(self.runs / key),
             tempfile.TemporaryDirectory(prefix=PART, dir=self.runs, ignore_cleanup_errors=True) as folder,
         ):
             part = Path(folder) / "run"
             part.mkdir()
-            for name, content in files.items():
-                with (part / name).open("wb") as out:
+            for end, content in files.items():
+                with (part / f"{KEPT}{end}").open("wb") as out:
                     out.write(content)
                     out.flush()
                     os.fsync(out.fileno())
@@ -207,30 +275,41 @@ class Store:
         """Return whether the folder of a run has its files, which appear all at once."""
         return (self.runs / key).is_dir()
 
-    def load(self, keys: Iterable[str]) -> tuple[dict[str, CellRecord], list[str]]:
+    def load(self, keys: Iterable[str]) -> tuple[dict[str, CellOutcome], list[str]]:
         """Return the finished cells among `keys`, and a line for each damaged file, which counts as missing."""
-        records: dict[str, CellRecord] = {}
+        cells: dict[str, CellOutcome] = {}
         damaged: list[str] = []
         for key in keys:
             path = self._path(key)
+            if not os.path.lexists(path):
+                continue
             try:
-                if not os.path.lexists(path):
-                    continue
-                content = load_json(read_text(path), path)
-                digest = content.pop("sha256", None) if isinstance(content, dict) else None
-                record = CellRecord.model_validate(content) if digest == _digest(content) else None
-            except (ValidationError, InputError):
-                record = None
-            if record is None or record.key != key:
+                cells[key] = self._read(path)
+            except (ValueError, KeyError, zipfile.BadZipFile, InputError):
                 damaged.append(f"{path.relative_to(self.folder)} is changed or of another version: run again")
-            else:
-                records[key] = record
-        return records, damaged
+        return cells, damaged
+
+    def _read(self, path: Path) -> CellOutcome:
+        """Return the cell of a file. Raises InputError, ValueError, KeyError or BadZipFile if it is damaged."""
+        content = load_json(read_text(path), path)
+        digest = content.pop("sha256", None) if isinstance(content, dict) else None
+        if digest != _digest(content) or content["key"] != path.stem:
+            raise ValueError("changed")
+        file = _CellFile.model_validate(content)
+        values = {name: getattr(file, name) for name in _CellFile.model_fields.keys() - {"format", "run", "arrays"}}
+        outcome = CellOutcome(**values)
+        if file.arrays is None:
+            return outcome
+        arrays = read_bytes(path.with_suffix(".npz"))
+        if hashlib.sha256(arrays).hexdigest() != file.arrays:
+            raise ValueError("changed arrays")
+        jobs, trace = _unpacked(arrays)
+        return replace(outcome, jobs=jobs, trace=trace)
 
     def stale(self, keys: Iterable[str]) -> list[str]:
         """Return the keys of cells, or of kept files, that are no longer declared."""
-        present = {path.stem for path in self.cells.glob("*.json")} | {path.name for path in self.runs.glob("[!.]*")}
-        return sorted(present - set(keys))
+        paths = (*self.cells.glob("*.json"), *self.cells.glob("*.npz"), *self.runs.glob("[!.]*"))
+        return sorted({path.stem for path in paths if KEY.fullmatch(path.stem)} - set(keys))
 
     def unfinished(self) -> list[Path]:
         """Return the hidden folders of processes that were killed, or are still writing."""
@@ -239,5 +318,7 @@ class Store:
     def remove(self, keys: Iterable[str]) -> None:
         """Remove cells with their files."""
         for key in keys:
-            self._path(key).unlink(missing_ok=True)
+            path = self._path(key)
+            for file in (path, path.with_suffix(".npz")):
+                file.unlink(missing_ok=True)
             shutil.rmtree(self.runs / key, ignore_errors=True)

@@ -8,9 +8,9 @@ from typing import IO, Any
 from batwatt.errors import extra
 from batwatt.results.figures import METRICS
 from batwatt.study.cells import Cell
+from batwatt.study.execute import CellOutcome
 from batwatt.study.generated import traits
 from batwatt.study.spec import canonical, plain
-from batwatt.study.store import CellRecord
 
 with extra("campaign"):
     import pyarrow as pa
@@ -40,7 +40,7 @@ SCHEMA = pa.schema(
 """Name and type of every column, in order."""
 
 
-def write_table(out: IO[bytes], cells: Iterable[Cell], records: Mapping[str, CellRecord]) -> None:
+def write_table(out: IO[bytes], cells: Iterable[Cell], records: Mapping[str, CellOutcome]) -> None:
     """Write the finished cells among `cells` as Parquet."""
     import pyarrow.parquet as pq
 
@@ -48,7 +48,7 @@ def write_table(out: IO[bytes], cells: Iterable[Cell], records: Mapping[str, Cel
     pq.write_table(pa.Table.from_pylist(rows, SCHEMA), out, compression="zstd")
 
 
-def _row(cell: Cell, record: CellRecord) -> dict[str, Any]:
+def _row(cell: Cell, record: CellOutcome) -> dict[str, Any]:
     parts = {name: plain(cell.options[name]) if name in cell.options else None for name in PARTS}
     return {
         "study": cell.study,
