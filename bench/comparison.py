@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,8 @@ import pandas as pd
 import batwatt as bw
 from batwatt.api import comparison
 from batwatt.model.timeline import Timeline
+from batwatt.study import pools
+from batwatt.study.execute import CellOutcome, CellTask
 from batwatt.units import DAY_S, HOUR_S
 
 JOBS = 10_000
@@ -70,21 +71,21 @@ def signal() -> Timeline:
 def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:
     """Run the cases and write their files; return the time of each in s, which processes append to PREFIX.times."""
     times = prefix.with_suffix(".times")
-    measured = comparison.ComparedRuns.measured
+    by_name = {f"case {label!r}": label for label in labels}
+    before = pools.execute, pools.execute_silently
 
-    def timed(runs: Any, task: Any) -> Any:
-        began = time.perf_counter()
-        result = measured(runs, task)
+    def timed(task: CellTask) -> CellOutcome:
+        outcome = before[0](task)
         with times.open("a", encoding="utf-8") as out:
-            out.write(f"{time.perf_counter() - began}\t{task.case}\n")
-        return result
+            out.write(f"{outcome.elapsed_s}\t{by_name[task.name]}\n")
+        return outcome
 
-    comparison.ComparedRuns.measured = timed
+    pools.execute = pools.execute_silently = timed
     cases = {label: CASES[label] for label in labels}
     inputs = (bw.Platform.machines(MACHINES, 1), load(count), power(), cases)
     results = bw.compare(*inputs, carbon=signal(), workers=workers)
     results.save(prefix, by=("user", "size"))
-    comparison.ComparedRuns.measured = measured
+    pools.execute, pools.execute_silently = before
     rows = (line.split("\t") for line in times.read_text(encoding="utf-8").splitlines())
     return {label: float(took_s) for took_s, label in rows}
 

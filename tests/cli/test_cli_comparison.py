@@ -87,7 +87,7 @@ def three_cases(site, signal: str) -> tuple[str, ...]:
         "-c",
         f"two={site.write('dying.py', DYING.format(signal=signal))}",
         "-c",
-        "last=varcap",
+        'last=varcap {"backfilling": "easy"}',
         "-j",
         1,
     )
@@ -99,13 +99,15 @@ def test_an_interrupted_comparison_keeps_the_cases_that_have_ended(site, signal,
     assert done.code == code
     assert done.err.splitlines()[1:] == [
         "case one has ended: 1 of 3 runs",
-        f"the cases that have ended: {site.out}/cmp.html, _comparison.csv, _jobs.csv",
+        f"the cases that have ended: {site.out}/cmp.html, _comparison.csv, _jobs.csv; the same command runs the others",
         f"batwatt: ended by SIG{signal}",
     ]
     assert [row["case"] for row in site.rows("cmp_comparison.csv")] == ["one"] and len(site.rows("cmp_jobs.csv")) == 25
     page = (site.out / "cmp.html").read_text()
     assert "Comparison of 1 case on 25 jobs" in page and page.count("its runs have not all ended") == 2
-    assert "cmp-one_jobs.csv" in site.left and not [name for name in site.left if name.startswith((".", "cmp-last"))]
+    assert "cmp-one_jobs.csv" in site.left and not [
+        name for name in site.left if name.startswith((".batwatt", "cmp-last"))
+    ]
 
 
 def test_a_killed_comparison_leaves_the_page_of_the_cases_that_have_ended(site, monkeypatch):
@@ -128,13 +130,13 @@ def test_a_case_that_fails_costs_no_other(site):
 
 
 def test_a_full_disk(site):
-    """A limit on the size of files hits the table of jobs: one line, and nothing is there."""
+    """A limit on the size of files hits the cell of a run: one line, and no file is there."""
     words = ("-w", site.folder / "jobs.csv", "--machines", 12, "--cores", 1, "--envelope", "constant:900", "-j", 1)
     limits = (2000, resource.RLIM_INFINITY)
     command = ("--quiet", "compare", *words, "-c", "mine=varcap", "-e", site.out / "cmp")
     done = site.end(site.start(*command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits)))
-    assert done.code == 2 and "cannot be written (File too large); make room on the disk" in done.line
-    assert site.left == []
+    assert done.code == 1 and "cannot be written (File too large); nothing finished is lost; make room" in done.line
+    assert site.left == [".lock", "cells", "cmp_cells"]
 
 
 def test_groups(site):

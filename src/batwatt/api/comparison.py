@@ -55,7 +55,8 @@ from batwatt.run.find_scheduler import load_plugins
 from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
 from batwatt.study.cases import PRESET, SYSTEMS, cases_of
-from batwatt.study.comparison import Case, ComparedRuns, Ended, Measured, RunTask, refuse_failures
+from batwatt.study.comparison import Case, ComparedRuns, RunTask
+from batwatt.study.execute import CellOutcome
 from batwatt.study.processes import cpu_count
 from batwatt.study.samples import Sample, samples_of
 
@@ -87,6 +88,8 @@ def _seeds_of(name: str, value: Any) -> list[int]:
     lenient=optional(partial(several, one=text)),
     plugins=plugins_of,
     keep=optional(path_or),
+    folder=optional(path_or),
+    dask=optional(text),
     progress=function_or_none,
     on_case=function_or_none,
 )
@@ -110,6 +113,8 @@ def compare(
     lenient: Collection[str] | None = None,
     plugins: Sequence[PathLike] = (),
     keep: PathLike | None = None,
+    folder: PathLike | None = None,
+    dask: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     on_case: Callable[[str, Callable[[], Comparison]], None] | None = None,
 ) -> Comparison:
@@ -138,6 +143,10 @@ def compare(
         plugins: Files that register parts.
         keep: Prefix of the files of `batwatt run`, which each run writes under KEEP-LABEL as it ends. Default: none are
             written.
+        folder: Folder that keeps the runs that have ended: the same call runs the others only. At the end it has those
+            of this call alone. Default: runs are in memory only. A scheduler that is a class runs again unless its
+            file has all of its code.
+        dask: Address of a Dask cluster that runs the cases instead of processes of this machine.
         progress: Function of the numbers of ended and of all runs.
         on_case: Function that is called as each case ends, with its label and a function without arguments: the latter
             returns the `Comparison` of the cases that have ended, for instance to save it.
@@ -167,31 +176,30 @@ def compare(
         whole_sample = sample_read(hosts, jobs, log, **limits, carbon=carbon, price=price)
     bounds = None if cut is None else (cut.begin_s, cut.end_s)
     parts = samples_of(whole_sample, bounds, samples)
-    runs = ComparedRuns(source, hosts, parts, cases, seeds, cast(Path | None, keep), delays_to_flops)
+    place = cast(Path | None, folder)
+    runs = ComparedRuns(source, hosts, parts, cases, seeds, cast(Path | None, keep), delays_to_flops, place)
     if runs.keep is not None:
         refuse_folder(runs.keep, "keep")
     runs.check(lenient or ())
     tell_before_work()
     notes = (*whole_sample.workload.remarks, *remarks)
 
-    def report(task: RunTask, ended: Mapping[RunTask, Ended]) -> None:
+    def report(task: RunTask, ended: Mapping[RunTask, CellOutcome]) -> None:
         if progress is not None:
             progress(len(ended), len(runs.tasks))
         if on_case is not None and all(other in ended for other in runs.tasks if other.case == task.case):
             on_case(task.case, partial(_so_far, runs, dict(ended), notes))
 
-    ended = runs.all_measured(cpu_count() if workers is None else workers, report)
-    errors = refuse_failures(ended, lenient or ())
-    runs.remove(errors)
-    results = {task: run for task, run in ended.items() if isinstance(run, Measured) and task.case not in errors}
+    processes = cpu_count() if workers is None else workers
+    results, errors = runs.carry_out(report, workers=processes, dask=dask, lenient=lenient or ())
     return _comparison(runs, results, errors, notes)
 
 
-def _so_far(runs: ComparedRuns, ended: Mapping[RunTask, Ended], remarks: Sequence[str]) -> Comparison:
+def _so_far(runs: ComparedRuns, ended: Mapping[RunTask, CellOutcome], remarks: Sequence[str]) -> Comparison:
     """Return the comparison of the cases all of whose runs have ended well. Raises InputError if there is none."""
-    errors = {task.case: str(end) for task, end in ended.items() if not isinstance(end, Measured)}
+    errors = {task.case: outcome.error or "" for task, outcome in ended.items() if outcome.status != "done"}
     errors |= {task.case: "its runs have not all ended" for task in runs.tasks if task not in ended}
-    results = {task: end for task, end in ended.items() if isinstance(end, Measured) and task.case not in errors}
+    results = {task: outcome for task, outcome in ended.items() if task.case not in errors}
     if not results:
         raise InputError("comparison", "no case has ended", "wait for the first one")
     # in the order of the cases, as the first one is the reference
@@ -229,7 +237,7 @@ def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, 
 
 
 def _comparison(
-    runs: ComparedRuns, results: Mapping[RunTask, Measured], errors: Mapping[str, str], remarks: Sequence[str]
+    runs: ComparedRuns, results: Mapping[RunTask, CellOutcome], errors: Mapping[str, str], remarks: Sequence[str]
 ) -> Comparison:
     """Return the comparison of the runs that have not failed."""
     import pandas as pd
@@ -246,7 +254,7 @@ def _comparison(
     rejections: dict[str, dict[str, int]] = {}
     for task, run in of_first_seed.items():
         counts = rejections.setdefault(task.case, {})
-        for cause, count in run.rejections.items():
+        for cause, count in (run.rejections or {}).items():
             counts[cause] = counts.get(cause, 0) + count
     price = sample.signals["cost"]
     return Comparison(
@@ -264,14 +272,15 @@ def _comparison(
     )
 
 
-def _job_table(runs: ComparedRuns, measured: Mapping[RunTask, Measured]) -> pd.DataFrame:
+def _job_table(runs: ComparedRuns, measured: Mapping[RunTask, CellOutcome]) -> pd.DataFrame:
     """Return a row for each case, window and job, with its differences to the first case."""
     import pandas as pd
 
     parts = []
     references: dict[int, JobOutcomes] = {}
     for task, run in measured.items():
-        window, outcomes = task.window, run.outcomes
+        window, outcomes = task.window, run.jobs
+        assert outcomes is not None
         jobs = runs.samples[window - 1].workload.jobs
         labels = {name: [job.raw.get(name) for job in jobs] for name in workloads.LABELS}
         named = {name: values for name, values in labels.items() if any(value is not None for value in values)}

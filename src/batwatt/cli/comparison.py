@@ -86,6 +86,7 @@ def compare_command(
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Processes.", show_default="all cores")
     ] = None,
+    dask: Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")] = None,
     delays_to_flops: DelaysToFlops = None,
     ignore_communication: IgnoreCommunication = False,
     figures: FigureKinds = "",
@@ -103,7 +104,8 @@ def compare_command(
 
     The jobs of a --window run to their ends, and are measured until then.
     Writes the page EXPORT.html, a row for each run (EXPORT_comparison.csv) and for each job (EXPORT_jobs.csv); of the
-    cases that have ended every 30 s, and if it is interrupted.
+    cases that have ended every 30 s, and if it is interrupted. The same command again runs the others only: the folder
+    EXPORT_cells keeps runs that have ended.
 
     [bold]Example:[/]
     batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
@@ -122,6 +124,8 @@ def compare_command(
     check_place(export, "--export", files_of(export))
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
+    if jobs is not None and dask is not None:
+        raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
     kinds, texts = parse_kinds(figures), case or []
     cases = cases_of(texts or PRESET, "--case")
     spec = machines.spec(platform, workload)
@@ -167,6 +171,8 @@ def compare_command(
                 price=price,
                 delays_to_flops=delays_to_flops,
                 keep=export if keep else None,
+                folder=export.with_name(f"{export.name}_cells"),
+                dask=dask,
                 progress=report,
                 on_case=on_case,
             )
@@ -174,7 +180,8 @@ def compare_command(
             if so_far is not None:
                 with suppress(BatwattError):
                     so_far().save(export, by=groupings, command=command)
-                    note(f"the cases that have ended: {printable(export)}.html, _comparison.csv, _jobs.csv")
+                    files = f"{printable(export)}.html, _comparison.csv, _jobs.csv"
+                    note(f"the cases that have ended: {files}; the same command runs the others")
             raise
     result.save(export, by=groupings, figures=kinds, command=command)
     _show(result, result.groups(*groupings) if groupings else None)

@@ -93,6 +93,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 OPTIONS = {
     "prefix": "--export",
+    "folder": "--export",
     **dict.fromkeys(("width", "tz", "fields", "unit", "master", "mmax", "mmax_workload"), ""),
     "long_s": "--long",
     "workers": "--jobs",

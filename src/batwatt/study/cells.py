@@ -1,26 +1,36 @@
-"""The cells of a campaign: the declared grid run by run, each with a key made of everything that determines it."""
+"""The cells of a study: runs with keys made of everything that determines them, and the grid of a campaign."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
+
+import numpy as np
 
 from batwatt._version import __version__
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.files import PACKAGE
-from batwatt.run.files import version_of
-from batwatt.run.find_scheduler import is_file_name, scheduler_class
-from batwatt.run.loader import files_beside, loaded_plugins
+from batwatt.files import PACKAGE, digest_of, is_file, is_folder
+from batwatt.inputs.spec import Quantity, parse_series
+from batwatt.model.platform import Platform
+from batwatt.model.timeline import Timeline
+from batwatt.model.workload import Workload
+from batwatt.run.files import digest_of_input, version_of
+from batwatt.run.find_scheduler import is_file_name, is_ours, scheduler_class
+from batwatt.run.loader import code_file, files_beside, loaded_plugins, pybatsim_files
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.registry import KINDS, parts_of
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.generated import within
 from batwatt.study.sources import MissingFileError, Sources
@@ -38,6 +48,18 @@ SUFFIXES = (".py", ".csv")
 CODE_OF_OPTIMUM = (*CODE, "study/optimum.py")
 OptionNames = Mapping[str, Collection[str] | None]
 """SHA-256 of the file of a scheduler -> names of its options; None for a scheduler that is not ours."""
+NOT_FIGURES = ("patience_s", "plugins", "prefix", "scheduler")
+"""Fields of a run that its figures do not depend on, or that `Contents` adds by their code."""
+SERIES_OPTIONS: Mapping[str, Quantity] = {
+    "envelope": "power",
+    "capacity": "machines",
+    "signal": "carbon",
+    "carbon": "carbon",
+    "price": "price",
+}
+"""Options of schedulers that may be texts of series, which name files."""
+OURS = ("batsim", "batwatt", "pybatsim", *sys.stdlib_module_names)
+"""Packages whose code is that of a version, or in the digest of the code."""
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
 
 
@@ -116,6 +138,157 @@ def _digest_of_executable(name: str) -> str:
     if path is None:
         raise InputError("batsim", f"{name!r} is not an executable on PATH", "install Batsim 4.x or give its path")
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+class UnknownContentError(Exception):
+    """A part of a run has no content that another process could compare."""
+
+
+class Contents:
+    """Digests of runs by the content of everything that determines their figures.
+
+    Inputs that runs share are read once. `files` maps the paths of files that runs read to their SHA-256.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        # with the objects, so that no other one gets the same id
+        self._read: dict[int, tuple[Any, str]] = {}
+
+    def digest(self, spec: RunSpec) -> str | None:
+        """Return the SHA-256 of a run; None if a part of it has no content, such as a class of a notebook.
+
+        The code of batwatt and of plugins is not part of it (`code_digest`).
+        """
+        try:
+            names = [entry.name for entry in fields(spec) if entry.name not in NOT_FIGURES]
+            parts: dict[str, Any] = {name: self._content(getattr(spec, name), name) for name in names}
+            parts["scheduler"] = self._scheduler(spec.scheduler)
+            words = set(_words(spec.options))
+            named = (part for kind in KINDS for name, part in parts_of(kind) if name in words)
+            parts["parts"] = [self._code_of(part) for part in named]
+            if spec.engine == "batsim":
+                parts["batsim"] = _digest_of_executable(spec.batsim)
+        except UnknownContentError:
+            return None
+        return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+    def _content(self, value: Any, name: str = "") -> Any:
+        """Return a value as JSON, files and objects by their digests. Raises UnknownContentError."""
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, float):
+            # JSON has no NaN
+            return repr(value)
+        if isinstance(value, np.generic):
+            return self._content(value.item())
+        if isinstance(value, str):
+            return self._text(value, name)
+        if isinstance(value, Path):
+            return self._file(value)
+        if isinstance(value, Workload | Platform | Timeline):
+            return self._input(value)
+        if is_dataclass(value) and not isinstance(value, type):
+            values = {entry.name: self._content(getattr(value, entry.name)) for entry in fields(value)}
+            return [type(value).__name__, values]
+        if isinstance(value, Mapping):
+            return {str(key): self._content(one, str(key)) for key, one in value.items()}
+        if isinstance(value, list | tuple | range):
+            return [self._content(one, name) for one in value]
+        raise UnknownContentError
+
+    def _text(self, text: str, name: str) -> Any:
+        if name in SERIES_OPTIONS:
+            try:
+                return self._content(parse_series(SERIES_OPTIONS[name], text))
+            except InputError:
+                # the name of a source, or an error of the run
+                return text
+        return [text, self._file(Path(text))] if is_file(text) else text
+
+    def _file(self, path: Path) -> str | None:
+        """Return the digest of a file; None if it is missing. Raises UnknownContentError for a folder."""
+        if is_folder(path):
+            raise UnknownContentError
+        full = str(path.absolute())
+        if full not in self.files and (sha256 := digest_of(path)) is not None:
+            self.files[full] = sha256
+        return self.files.get(full)
+
+    def _input(self, value: Workload | Platform | Timeline) -> str:
+        if id(value) not in self._read:
+            more: Any = ()
+            if isinstance(value, Workload):
+                jobs = [(job.submit_time_s, job.hosts, job.profile, job.walltime_s) for job in value.jobs]
+                more = (value.name, value.nb_res, value.recorded, value.begin, jobs)
+            elif isinstance(value, Timeline):
+                more = (value.name, value.unit, value.date_s, value.pinned)
+            content = f"{digest_of_input(value)['sha256']} {more!r}"
+            self._read[id(value)] = value, hashlib.sha256(content.encode()).hexdigest()
+        return self._read[id(value)][1]
+
+    def _scheduler(self, scheduler: Any) -> Any:
+        if not isinstance(scheduler, str):
+            return self._code_of(scheduler)
+        if is_ours(scheduler):
+            return scheduler
+        return self._sources(Path(scheduler) if is_file_name(scheduler) else pybatsim_files()[scheduler])
+
+    def _sources(self, path: Path) -> list[list[str | None]]:
+        """Return the names and digests of a file of code and of those that it imports from beside it."""
+        file = code_file(path)
+        above = file.absolute().parents[1]
+        return [[os.path.relpath(one.absolute(), above), self._file(one)] for one in (file, *files_beside(file))]
+
+    def _code_of(self, thing: Any) -> Any:
+        """Return the sources of a class or a function, those of its bases included. Raises UnknownContentError."""
+        parts: list[Any] = []
+        for one in thing.__mro__ if isinstance(thing, type) else (thing,):
+            if "<locals>" in one.__qualname__:
+                # it may depend on arguments of the function that has made it
+                raise UnknownContentError
+            parts.append(f"{one.__module__}.{one.__qualname__}")
+            if one.__module__.partition(".")[0] not in OURS:
+                values = {name: value for name, value in vars(one).items() if isinstance(value, str | int | float)}
+                parts.append([self._content(values), self._sources(_source_of(one))])
+        return parts
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Yield all texts in the options of a scheduler."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for one in (*value, *value.values()) if isinstance(value, Mapping) else value:
+            yield from _words(one)
+
+
+def _source_of(thing: Any) -> Path:
+    """Return the file of a class or a function, which has the code that is in memory. Raises UnknownContentError."""
+    try:
+        path = Path(inspect.getsourcefile(thing) or "")
+        codes = set(_codes(compile(path.read_bytes(), str(path), "exec", dont_inherit=True)))
+    except (TypeError, OSError, SyntaxError, ValueError):
+        raise UnknownContentError from None
+    members = vars(thing).values() if isinstance(thing, type) else (thing,)
+    functions = [inspect.unwrap(getattr(one, "__func__", getattr(one, "fget", one))) for one in members]
+    for function in functions:
+        # a dataclass makes functions of no file
+        if isinstance(function, FunctionType) and function.__code__.co_filename != "<string>":
+            is_own = function.__module__ == thing.__module__ and function.__code__.co_freevars in ((), ("__class__",))
+            if not is_own or function.__code__ not in codes:
+                raise UnknownContentError
+    if thing.__qualname__ not in {code.co_qualname for code in codes}:
+        raise UnknownContentError
+    return path
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a file, and that of all functions and classes in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
 
 def expand(

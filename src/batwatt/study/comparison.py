@@ -1,38 +1,43 @@
-"""The runs of a comparison: cases x windows x seeds, each against the same power, in processes of this machine."""
+"""The runs of a comparison: cases x windows x seeds, each against the same power, and each a cell of a study."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext, suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from batwatt.errors import BatwattError, InputError, errors_of, message
+from batwatt.errors import BatwattError, InputError, errors_of
+from batwatt.files import digest_of
 from batwatt.model.platform import MachinePower, MachineSpec, Platform
 from batwatt.model.timeline import Timeline
 from batwatt.results.compared import COMPARED, CaseFacts
-from batwatt.results.figures import Values
-from batwatt.results.outcomes import JobOutcomes
-from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
+from batwatt.results.run_files import file_of
 from batwatt.run.files import outputs_of, staging
 from batwatt.run.find_scheduler import SchedulerError, scheduler_class
-from batwatt.run.prepared import PreparedRun, check_options
-from batwatt.run.repeats import noted
-from batwatt.run.run import perform
+from batwatt.run.loader import loaded_plugins
+from batwatt.run.prepared import check_options
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
-from batwatt.study.processes import run_safely
+from batwatt.study.cells import FORMAT, Contents, code_digest
+from batwatt.study.execute import CellOutcome, CellTask
+from batwatt.study.pools import check_dask, run_cells
 from batwatt.study.samples import Sample
+from batwatt.study.spec import canonical
+from batwatt.study.store import Store
 
 _log = logging.getLogger(__name__)
 LIMITS = ("envelope", "none", "mean")
 """Parts of the envelope that a case may follow: all, nothing, its mean."""
 SERIES = ("envelope", "capacity", "signal", "price")
 """Options of a case that are series, from 0 s of its run on."""
+RESUME = "run the same comparison again"
 
 
 @dataclass(frozen=True)
@@ -70,25 +75,10 @@ class RunTask:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Results of a run for the comparison; `notes` are the warnings of its process."""
-
-    outcomes: JobOutcomes
-    trace: PowerTrace | None
-    metrics: Values
-    rejections: Mapping[str, int]
-    notes: Sequence[str] = ()
-
-
-Ended = Measured | BatwattError
-"""End of a run: its results, or its error."""
-
-
-@dataclass(frozen=True)
 class ComparedRuns:
     """Inputs of all runs of a comparison, read once; `keep` is the prefix of the files of each run.
 
-    `delays_to_flops` as in `Inputs`.
+    `delays_to_flops` as in `RunSpec`. `folder` has the cells of runs that have ended; None: they are in memory only.
     """
 
     platform: Platform | MachineSpec
@@ -98,6 +88,7 @@ class ComparedRuns:
     seeds: Sequence[int]
     keep: Path | None = None
     delays_to_flops: bool | None = None
+    folder: Path | None = None
 
     @cached_property
     def power(self) -> MachinePower:
@@ -122,7 +113,7 @@ class ComparedRuns:
         seed = f"-seed{task.seed}" if len(self.seeds) > 1 and self.cases[task.case].draws else ""
         return keep.with_name(f"{keep.name}-{words}{window}{seed}")
 
-    def remove(self, labels: Collection[str]) -> None:
+    def _remove(self, labels: Collection[str]) -> None:
         """Remove the files of the runs of some cases."""
         if self.keep is None:
             return
@@ -166,34 +157,126 @@ class ComparedRuns:
         with suppress(SchedulerError), errors_of(f"case {label!r}"):
             check_options(replace(self._spec_of(RunTask(label, 1, self.seeds[0])), options=own))
 
-    def all_measured(
-        self, workers: int, report: Callable[[RunTask, Mapping[RunTask, Ended]], None]
-    ) -> dict[RunTask, Ended]:
-        """Return the end of each run, in the order of `tasks`; `report` gets a run that has ended, and all that have.
+    def carry_out(
+        self,
+        report: Callable[[RunTask, Mapping[RunTask, CellOutcome]], None],
+        *,
+        workers: int = 1,
+        dask: str | None = None,
+        lenient: Collection[str] = (),
+    ) -> tuple[dict[RunTask, CellOutcome], dict[str, str]]:
+        """Run cells that are missing or have failed; return the outcomes of cases that have not, and label -> error.
 
         Warnings of runs are logged once they have ended, with the label of their case.
-        """
-        tasks = self.tasks
-        ended: dict[RunTask, Ended] = {}
-        if workers > 1 and len(tasks) > 1:
-            results = run_safely(self.measured, tasks, min(workers, len(tasks)), _again, _dead)
-        else:
-            results = (self.measured(task) for task in tasks)
-        # an interrupt ends the processes at once
-        with closing(results):
-            for task, end in results:
-                ended[task] = end
-                report(task, ended)
-        ended = {task: ended[task] for task in tasks}
-        for note in self.notes_of(ended):
-            _log.warning("%s", note)
-        return ended
 
-    def notes_of(self, ended: Mapping[RunTask, Ended]) -> list[str]:
+        Args:
+            report: Function that gets a run that has ended, and the outcomes of all that have.
+            workers: Processes of this machine. 1: this process.
+            dask: Address of a Dask cluster that runs the cells instead.
+            lenient: Labels of cases that may fail.
+
+        Raises:
+            BatwattError: The error of a case that may not fail, or a reason outside the runs.
+        """
+        if dask is not None:
+            check_dask(dask)
+        cells, lasting = self._cells(self.folder is not None or dask is not None)
+        store = None
+        if self.folder is not None:
+            store = Store(self.folder, study="comparison", place="folder", name="place", resume=RESUME)
+        with nullcontext() if store is None else store.locked():
+            ended: dict[RunTask, CellOutcome] = {}
+            for task, outcome in self._finished(cells, store).items():
+                ended[task] = outcome
+                report(task, ended)
+            scratch = None if store is None or dask is not None else str(store.scratch.resolve())
+            # cases that are alike run once
+            left: dict[str, CellTask] = {}
+            tasks_of: dict[str, list[RunTask]] = {}
+            for task, cell in cells.items():
+                if task not in ended:
+                    left.setdefault(cell.key, replace(cell, scratch=scratch))
+                    tasks_of.setdefault(cell.key, []).append(task)
+
+            def save(outcome: CellOutcome) -> None:
+                tasks = tasks_of[outcome.key]
+                for task in tasks:
+                    outcome = self._with_files_kept(task, outcome)
+                outcome = replace(outcome, files={})
+                if store is not None and outcome.key in lasting:
+                    store.save(outcome, {"scheduler": self.cases[tasks[0].case].name, **asdict(tasks[0])})
+                for task in tasks:
+                    ended[task] = outcome
+                    report(task, ended)
+
+            processes = workers if workers > 1 and len(left) > 1 else 0
+            run_cells([*left.values()], save, processes=processes, dask=dask, note=_log.warning, resume=RESUME)
+            ended = {task: ended[task] for task in cells}
+            for note in self.notes_of(ended):
+                _log.warning("%s", note)
+            errors = refuse_failures(ended, lenient)
+            self._remove(errors)
+            if store is not None:
+                store.remove(store.stale(lasting))
+        return {task: outcome for task, outcome in ended.items() if task.case not in errors}, errors
+
+    def _cells(self, by_content: bool) -> tuple[dict[RunTask, CellTask], set[str]]:
+        """Return the cells of all runs, and the keys among theirs that are made of the content of a run."""
+        contents, code = Contents(), code_digest()
+        cells: dict[RunTask, CellTask] = {}
+        lasting: set[str] = set()
+        for task in self.tasks:
+            spec = self._spec_of(task)
+            digest = contents.digest(spec) if by_content else None
+            key = uuid4().hex
+            if digest is not None:
+                key = hashlib.sha256(canonical([FORMAT, digest, code]).encode()).hexdigest()
+                lasting.add(key)
+            cells[task] = CellTask(
+                key=key,
+                name=self._named(task),
+                spec=spec,
+                code=code,
+                study="comparison",
+                digests=contents.files,
+                keep=self.keep is not None,
+                by_job=True,
+            )
+        return cells, lasting
+
+    def _finished(self, cells: Mapping[RunTask, CellTask], store: Store | None) -> dict[RunTask, CellOutcome]:
+        """Return the outcomes of the runs that need not run again."""
+        if store is None:
+            return {}
+        known, damaged = store.load(dict.fromkeys(cell.key for cell in cells.values()))
+        for line in damaged:
+            _log.warning("%s: %s", store.folder, line)
+        done = {key: outcome for key, outcome in known.items() if outcome.status == "done" and outcome.jobs is not None}
+        for task, cell in cells.items():
+            # the files of a run may have been removed, or be those of another one
+            if cell.key in done and self.keep is not None and self._digest_of_files(task) != done[cell.key].kept:
+                del done[cell.key]
+        return {task: done[cell.key] for task, cell in cells.items() if cell.key in done}
+
+    def _digest_of_files(self, task: RunTask) -> str:
+        """Return the SHA-256 of the metadata of the files of a run, which has theirs; empty if there are none."""
+        digest = None if self.keep is None else digest_of(file_of(self.prefix_of(task, self.keep), "metadata", ".json"))
+        return digest or ""
+
+    def _with_files_kept(self, task: RunTask, outcome: CellOutcome) -> CellOutcome:
+        """Write the files of a run under the prefix of its case, and return the outcome with their digest."""
+        if self.keep is None or not outcome.files:
+            return outcome
+        with staging(self.prefix_of(task, self.keep)) as inner:
+            for end, content in outcome.files.items():
+                inner.with_name(f"{inner.name}{end}").write_bytes(content)
+        return replace(outcome, kept=self._digest_of_files(task))
+
+    def notes_of(self, ended: Mapping[RunTask, CellOutcome]) -> list[str]:
         """Return the warnings of runs, each once with the names of its cases."""
         tasks_of: dict[str, list[RunTask]] = {}
         for task, end in ended.items():
-            for note in end.notes if isinstance(end, Measured) else ():
+            for note in end.notes if end.status == "done" else ():
                 tasks_of.setdefault(note, []).append(task)
         notes = []
         for note, tasks in tasks_of.items():
@@ -214,27 +297,12 @@ class ComparedRuns:
             carbon=sample.signals["carbon_g"],
             price=sample.signals["cost"],
             delays_to_flops=self.delays_to_flops,
+            plugins=loaded_plugins(),
         )
 
     def _named(self, task: RunTask) -> str:
         """Return the name of a run in a message."""
         return f"case {task.case!r}" + (f", window {task.window}" if len(self.samples) > 1 else "")
-
-    def measured(self, task: RunTask) -> tuple[RunTask, Ended]:
-        """Run a task, write its files if there is a prefix for them, and return its end."""
-        try:
-            with noted() as repeats:
-                result = perform(PreparedRun.of(self._spec_of(task)))
-                if result.deadlock is not None:
-                    raise result.deadlock
-                result.warn()
-                if self.keep is not None:
-                    with staging(self.prefix_of(task, self.keep)) as inner:
-                        result.write(inner)
-        except BatwattError as error:
-            return task, error
-        notes = tuple(message(line) for _, line in repeats.drain())
-        return task, Measured(result.outcomes, result.trace, result.metrics, result.rejections, notes)
 
     def _followed(self, case: Case, sample: Sample) -> Timeline | None:
         """Return the power that a case follows, in W; None without an envelope and a capacity."""
@@ -249,16 +317,16 @@ class ComparedRuns:
         energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, sample.length_s))
         return Timeline((0.0,), (energy_j / sample.length_s,), cap.name, f"mean of {cap.source}")
 
-    def figures_of(self, task: RunTask, run: Measured) -> dict[str, float | int | None]:
+    def figures_of(self, task: RunTask, run: CellOutcome) -> dict[str, float | int | None]:
         """Return the figures of a run, rounded as in its files, against the envelope, also if its case has no limit."""
         cap, power = self.samples[task.window - 1].cap, self.power
-        figures = {name: run.metrics.get(name) for name in COMPARED}
+        figures = {name: run.figures.get(name) for name in COMPARED}
         if cap is None:
             return figures
-        end_s = run.metrics["makespan_s"] or 0.0
+        end_s = run.figures["makespan_s"] or 0.0
         fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
-        if fed_s > 0.0:
-            used = run.outcomes.useful_host_s / (fed_s * len(self.hosts) / power.machines)
+        if fed_s > 0.0 and run.jobs is not None:
+            used = run.jobs.useful_host_s / (fed_s * len(self.hosts) / power.machines)
             figures["work_per_fed_host"] = round(used, 6)
         if run.trace is not None:
             pieces = against(run.trace, cap)
@@ -268,27 +336,20 @@ class ComparedRuns:
         return figures
 
 
-def _again(task: RunTask) -> None:
-    _log.warning("case %r: a worker process died: the run starts again at the end, alone", task.case)
-
-
-def _dead(task: RunTask, text: str) -> tuple[RunTask, Ended]:
-    return task, BatwattError(f"case {task.case!r}: {text}")
-
-
-def refuse_failures(ended: Mapping[RunTask, Ended], lenient: Collection[str]) -> dict[str, str]:
+def refuse_failures(ended: Mapping[RunTask, CellOutcome], lenient: Collection[str]) -> dict[str, str]:
     """Return label -> error of failed cases. Raises the error of one that is not `lenient`, or if all have failed."""
     errors: dict[str, str] = {}
-    for task, error in ended.items():
+    for task, outcome in ended.items():
         label = task.case
-        if isinstance(error, Measured) or label in errors:
+        if outcome.status == "done" or label in errors:
             continue
+        error = outcome.raised or BatwattError(f"case {label!r}: {outcome.error}")
         if label not in lenient:
             if isinstance(error, InputError):
                 raise InputError(f"case {label!r}", str(error)) from error
             raise error
         errors[label] = str(error)
-    if not any(isinstance(end, Measured) and task.case not in errors for task, end in ended.items()):
+    if not any(outcome.status == "done" and task.case not in errors for task, outcome in ended.items()):
         why = "; ".join(f"{label}: {text}" for label, text in errors.items())
         raise InputError("comparison", "no case could run", why)
     return errors

@@ -135,7 +135,9 @@ def _executed(task: CellTask) -> CellOutcome:
         outcome = CellOutcome(task.key, "stop", f"no temporary folder on {python_platform.node()}: {error.strerror}")
     changed = next((path for path, digest in task.digests.items() if digest_of(Path(path)) != digest), None)
     if changed is not None:
-        problem = f"{task.declared[changed]} changed while the {task.study} ran, or a worker sees another one"
+        problem = (
+            f"{task.declared.get(changed, changed)} changed while the {task.study} ran, or a worker sees another one"
+        )
         outcome = CellOutcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
     return replace(outcome, elapsed_s=round(time.perf_counter() - began, 3))
 

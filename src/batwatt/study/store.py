@@ -80,7 +80,7 @@ def _packed(outcome: CellOutcome) -> bytes | None:
     if outcome.jobs is None:
         return None
     columns = {column.name: np.asarray(getattr(outcome.jobs, column.name)) for column in fields(outcome.jobs)}
-    arrays = {name: values.astype(str) if name in TEXTS else values for name, values in columns.items()}
+    arrays: dict[str, Any] = {name: values.astype(str) if name in TEXTS else values for name, values in columns.items()}
     if outcome.trace is not None:
         arrays |= {f"{TRACE}{part.name}": np.asarray(getattr(outcome.trace, part.name)) for part in fields(PowerTrace)}
     out = io.BytesIO()
@@ -98,7 +98,8 @@ def _unpacked(content: bytes) -> tuple[JobOutcomes, PowerTrace | None]:
         if f"{TRACE}end_s" not in arrays:
             return jobs, None
         parts = {part.name: arrays[f"{TRACE}{part.name}"] for part in fields(PowerTrace)}
-    return jobs, PowerTrace(**{name: values if values.ndim else float(values) for name, values in parts.items()})
+    numbers: dict[str, Any] = {name: values if values.ndim else float(values) for name, values in parts.items()}
+    return jobs, PowerTrace(**numbers)
 
 
 def check_studies(only: Iterable[str], names: Collection[str]) -> None:
