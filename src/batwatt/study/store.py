@@ -35,6 +35,8 @@ COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "cam
 LOCK, INPUTS = ".lock", "inputs"
 FIGURES = (*(figure.name for figure in METRICS), *BOUNDS)
 KEY = re.compile("[0-9a-f]{64}")
+FEW = ("notes", "arrays", "kept")
+"""Values that few cells have, and only their files."""
 TEXTS = ("state", "cause")
 """Columns of the outcomes of jobs that are texts."""
 TRACE = "trace_"
@@ -242,6 +244,7 @@ class Store:
         values = {name: getattr(outcome, name) for name in _CellFile.model_fields if hasattr(outcome, name)}
         digest = None if arrays is None else hashlib.sha256(arrays).hexdigest()
         content = _CellFile(**values, run=dict(identity), arrays=digest).model_dump(mode="json")
+        content = {name: value for name, value in content.items() if name not in FEW or value}
         text = json.dumps({**content, "sha256": _digest(content)}, indent=1, allow_nan=False)
         others = path.with_suffix(".npz")
         # without the record, which appears last, a cell is missing
