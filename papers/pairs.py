@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from batwatt.report.means import mean_of, sure
+from batwatt.results.compared import mean_of, sure
 from papers.claims import NO, OPEN, PARTLY, YES
 from papers.pages import markdown, number
 from papers.runs import FIXED

@@ -53,7 +53,8 @@ def test_what_readers_left_out_is_on_the_page(site):
     """The warnings of the command line, of the jobs, of the power and of requests."""
     cases = ("-c", "mine=varcap", "-j", 1)
     done = compare(site, *cases, envelope="constant:90")
-    [end, requests] = done.err.splitlines()
+    [end, *verdict, requests] = done.err.splitlines()
+    assert verdict[0].startswith("Run “mine”: only it keeps to the envelope") and len(verdict) == 2
     assert end == "case mine has ended: 1 of 1 runs" and "jobs.csv: 25 of 25 jobs request no run time" in requests
     assert requests.removeprefix("WARNING: ") in html.unescape((site.out / "cmp.html").read_text())
     site.write("jobs.csv", TRACE + "99,0,1,a\n")
@@ -170,7 +171,7 @@ def test_settings_are_cases(site):
     first, second, third = json.loads(done.out)["cases"]
     assert {**first, "case": "b"} == second and third["mean_wait_s"] != first["mean_wait_s"]
     assert {row["window"] for row in site.rows("cmp_comparison.csv")} == {"1", "2"}
-    assert "2 windows, paired" in html.unescape((site.out / "cmp.html").read_text())
+    assert "over 2 windows" in html.unescape((site.out / "cmp.html").read_text())
 
 
 def test_an_envelope_that_is_written_as_text(site):

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from batwatt.report.glossary import TERMS
+from batwatt.results.figures import FIGURES
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not looked at")
 DRIVER = shutil.which("chromedriver")
@@ -106,14 +106,14 @@ def test_headings_sort(page):
 def test_mouse_and_keyboard_show_meanings_and_values(page):
     page.size(1280)
     page.point("#conclusion .lead .term")
-    assert page.tip() == TERMS["envelope"]
+    assert page.tip() == FIGURES["energy_j"].meaning
     page.point("h1")
     assert page.tip() == ""
     # the keyboard, too; first the link to the runs that failed
     for kind in ("keyDown", "keyUp") * 2:
         page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": kind, "key": "Tab", "windowsVirtualKeyCode": 9})
     assert page.script("return document.activeElement.getAttribute('aria-describedby')") == "tip"
-    assert page.tip() == TERMS["envelope"]
+    assert page.tip() == FIGURES["energy_j"].meaning
     # the browser itself shows the <title> of a mark
     title = page.script("return document.querySelector('#plot-front-0 .mark > title').textContent")
     assert title == (

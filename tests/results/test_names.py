@@ -14,7 +14,7 @@ from tables_of_systems import jobs_of
 import batwatt as bw
 from batwatt.api.comparison import Case, compare
 from batwatt.gym.simulation import REWARDS
-from batwatt.report.glossary import CAMPAIGN_TERMS, TERMS
+from batwatt.report.html import CAMPAIGN_TERMS, TERMS
 from batwatt.results import run_files
 from batwatt.results.compared import COMPARED, NOT_MEASURED
 from batwatt.results.figures import BOUND_S, FIGURES, METRICS

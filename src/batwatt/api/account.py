@@ -74,7 +74,7 @@ class JobAccount:
                 )
         if page is not None:
             # matplotlib takes a while to be loaded
-            from batwatt.report.account import account_page
+            from batwatt.report.page import account_page
 
             facts = [*([("command", command)] if command else []), *self.facts]
             write_text(Path(page), account_page(self.columns, facts, self.remarks))

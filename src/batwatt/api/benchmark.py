@@ -27,7 +27,7 @@ from batwatt.errors import BatwattError, InputError, UnknownNameError, argument
 from batwatt.files import read_bytes, read_text, write_json
 from batwatt.inputs.batch_logs import USUAL
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.report.means import mean_of, sure
+from batwatt.results.compared import mean_of, sure
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.benchmark import benchmark, data_folder

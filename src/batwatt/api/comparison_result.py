@@ -16,7 +16,7 @@ from batwatt.errors import argument
 from batwatt.files import refuse_folder, whole_set
 from batwatt.model.platform import MachinePower
 from batwatt.model.timeline import Timeline
-from batwatt.results.compared import CaseFacts, case_columns, sampled, summary_of
+from batwatt.results.compared import GOALS, CaseFacts, case_columns, sampled, summary_of
 from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
@@ -28,8 +28,11 @@ from batwatt.run.arguments import Check, checked, one_of, path_or, several, text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from batwatt.report.cases import ComparedCases
+    from batwatt.report.verdict import Verdict
 
 _groupings: Check = partial(several, one=one_of(BY))
+_goal: Check = one_of(GOALS)
 _formats: Check = partial(several, one=one_of(("png", "svg", "pdf")))
 
 
@@ -95,12 +98,49 @@ class Comparison:
         rejected = [f"rejected in {label}: {rejections_text(counts)}" for label, counts in self.rejections.items()]
         return [*rejected, *(f"not run: {label}: {why}" for label, why in self.errors.items())]
 
-    @checked(prefix=path_or, by=_groupings, figures=_formats, command=text)
-    def save(self, prefix: PathLike, *, by: Sequence[str] = (), figures: Sequence[str] = (), command: str = "") -> Path:
+    @checked(goal=_goal)
+    def verdict(self, goal: str = "wait") -> Verdict:
+        """Return the case to run by a goal, and cases to weigh it against; printed as two sentences.
+
+        Args:
+            goal: Figure of which the winner has least: wait, slowdown, energy, carbon or cost. It changes no run.
+
+        Raises:
+            batwatt.errors.InputError: No case has a value of the goal, such as carbon without a signal.
+        """
+        from batwatt.report.verdict import verdict_of
+
+        return verdict_of(self._compared(), goal)
+
+    def _compared(self) -> ComparedCases:
+        # matplotlib takes a while to be loaded
+        from batwatt.report.cases import ComparedCases, measures_of
+
+        table, windows = sampled(self.table), int(self.table["window"].nunique())
+        rejections = {
+            label: {cause: count / windows for cause, count in counts.items()}
+            for label, counts in self.rejections.items()
+        }
+        return ComparedCases(
+            table, self.cases, measures_of(table, self.currency), jobs=self.jobs, traces=self.traces,
+            envelope=self.envelope, machines=self.machines, rejections=rejections, left_out=self.errors,
+        )  # fmt: skip
+
+    @checked(prefix=path_or, goal=_goal, by=_groupings, figures=_formats, command=text)
+    def save(
+        self,
+        prefix: PathLike,
+        *,
+        goal: str = "wait",
+        by: Sequence[str] = (),
+        figures: Sequence[str] = (),
+        command: str = "",
+    ) -> Path:
         """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, all or none.
 
         Args:
             prefix: Prefix of the files.
+            goal: Goal of the verdict on the page: wait, slowdown, energy, carbon or cost.
             by: Groupings of PREFIX_groups.csv.
             figures: Formats in which each chart of the page is also written as a file, PREFIX_plot-*: png, svg, pdf.
             command: Command line for the page.
@@ -111,24 +151,16 @@ class Comparison:
         Raises:
             batwatt.errors.InputError: Bad input, or the place cannot be written.
         """
-        # matplotlib takes a while to be loaded
-        from batwatt.report.cases import ComparedCases, measures_of
         from batwatt.report.page import comparison_figures, comparison_page
+        from batwatt.report.verdict import verdict_of
 
         prefix = Path(prefix)
         refuse_folder(prefix, argument("prefix"))
         tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
-        table, windows = sampled(self.table), int(self.table["window"].nunique())
-        rejections = {
-            label: {cause: count / windows for cause, count in counts.items()}
-            for label, counts in self.rejections.items()
-        }
-        data = ComparedCases(
-            table, self.cases, measures_of(table, self.currency), jobs=self.jobs, traces=self.traces,
-            envelope=self.envelope, machines=self.machines, rejections=rejections, left_out=self.errors,
-        )  # fmt: skip
-        page = comparison_page(data, self._facts(command), self.remarks)
-        charts = [chart for figure in comparison_figures(data) for chart in figure.charts] if figures else []
+        data = self._compared()
+        verdict = verdict_of(data, goal)
+        page = comparison_page(data, verdict, self._facts(command), self.remarks)
+        charts = [chart for figure in comparison_figures(data, verdict) for chart in figure.charts] if figures else []
         with whole_set(prefix.parent, old=files_of(prefix), place=argument("prefix", prefix)) as part:
             for stem, frame in tables.items():
                 without_formulas_in(frame).to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")

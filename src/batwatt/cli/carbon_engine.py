@@ -73,12 +73,12 @@ def account_command(
     """
     from batwatt.inputs.batsim_files import read_workload
     from batwatt.inputs.spec import parse_series
-    from batwatt.model.signal import Clock
-    from batwatt.report.saved_runs import begin_of
+    from batwatt.model.signal import Clock, parse_date_s
     from batwatt.results.carbon import account
-    from batwatt.results.run_files import without_formulas_in
+    from batwatt.results.run_files import file_of, metadata_of, without_formulas_in
 
-    begin_s = begin_of(prefix)
+    begin = metadata_of(prefix).get("begin")
+    begin_s = None if begin is None else parse_date_s(begin, f"{file_of(prefix, 'metadata', '.json')}: begin")
     integral = parse_series("carbon", carbon).timeline(None if begin_s is None else Clock(begin_s))
     price_signal = price_of(price, integral)
     result = account(prefix, integral, None if workload is None else read_workload(workload), price=price_signal)

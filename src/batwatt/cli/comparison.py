@@ -90,6 +90,14 @@ def compare_command(
     delays_to_flops: DelaysToFlops = None,
     ignore_communication: IgnoreCommunication = False,
     figures: FigureKinds = "",
+    goal: Annotated[
+        str,
+        typer.Option(
+            "--goal",
+            metavar="FIGURE",
+            help="Least of what the recommended case has: wait, slowdown, energy, carbon or cost. It changes no run.",
+        ),
+    ] = "wait",
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,6 +143,7 @@ def compare_command(
     load = Workload.read(cast(Path, path), ignore_communication=ignore_communication, **about)
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
+    _check_goal(goal, {"carbon": carbon, "cost": price})
     command = shlex.join(["batwatt", *manners.words])
     so_far: Callable[[], Comparison] | None = None
     saved_s, runs = time.monotonic(), [0, 0]
@@ -153,7 +162,7 @@ def compare_command(
             if bar.disable:
                 note(f"case {printable(label)} has ended: {runs[0]} of {runs[1]} runs")
             if time.monotonic() - saved_s >= SAVED_EVERY_S:
-                so_far().save(export, by=groupings, command=command)
+                so_far().save(export, goal=goal, by=groupings, command=command)
                 saved_s = time.monotonic()
 
         try:
@@ -179,16 +188,18 @@ def compare_command(
         except BaseException:
             if so_far is not None:
                 with suppress(BatwattError):
-                    so_far().save(export, by=groupings, command=command)
+                    so_far().save(export, goal=goal, by=groupings, command=command)
                     files = f"{printable(export)}.html, _comparison.csv, _jobs.csv"
                     note(f"the cases that have ended: {files}; the same command runs the others")
             raise
-    result.save(export, by=groupings, figures=kinds, command=command)
+    result.save(export, goal=goal, by=groupings, figures=kinds, command=command)
     _show(result, result.groups(*groupings) if groupings else None)
     for label, counts in result.rejections.items():
         below(f"rejected in {printable(label)}: {printable(rejections_text(counts))}")
     for label, why in result.errors.items():
         note(f"not run: {printable(label)}: {why}")
+    for sentence in str(result.verdict(goal)).splitlines():
+        note(printable(sentence))
     wanted = {"_groups.csv": groupings, "_plot-*": kinds, "-LABEL_*": keep}
     more = [end for end, value in wanted.items() if value]
     ends = [".html", "_comparison.csv", "_jobs.csv", *more]
@@ -217,6 +228,16 @@ def _check_by(by: Sequence[str], workload: Workload) -> None:
             raise InputError("--by", f"{name!r} is not known", f"use {', '.join(BY)}")
         if name not in groupings:
             raise InputError("--by", f"no job of the workload has a {name}", f"use {', '.join(groupings)}")
+
+
+def _check_goal(goal: str, series: Mapping[str, str | None]) -> None:
+    """Raise InputError for an unknown goal, or one without its series."""
+    from batwatt.results.compared import GOALS
+
+    if goal not in GOALS:
+        raise InputError("--goal", f"{goal!r} is not known", f"use {', '.join(GOALS)}")
+    if series.get(goal, "") is None:
+        raise InputError("--goal", f"{goal} is not known", f"give --{'price' if goal == 'cost' else goal}")
 
 
 def _show(result: Comparison, groups: pd.DataFrame | None) -> None:

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError, extra
+from batwatt.model.timeline import Timeline
 from batwatt.report.cases import ComparedCases
-from batwatt.report.saved_runs import envelope_of
+from batwatt.report.verdict import verdict_of
 from batwatt.results.compared import CaseFacts
 from batwatt.results.figures import FIGURES, METRICS, figures_of
 from batwatt.results.power import power_series
-from batwatt.results.run_files import file_of
+from batwatt.results.run_files import check_files, file_of, table
 from batwatt.results.style import Look
 
 TABLE = "table.parquet"
@@ -150,17 +151,18 @@ class SavedCampaign:
         rows = self.saved[(self.saved["envelope"] != "") & self.saved["label"].isin(data.labels)]
         if rows.empty:
             return data
+        winner = verdict_of(data).winner
         groups = [part.set_index("label") for _, part in rows.groupby(list(INSTANCE), sort=False)]
         envelopes = set(data.table["envelope"])
         part = max(
             groups,
             key=lambda part: (
-                data.winner in part.index,
+                winner in part.index,
                 data.reference in part.index,
                 part["envelope"].iloc[0] in envelopes,
             ),
         )
-        first = [label for label in (data.winner, data.reference) if label in part.index]
+        first = [label for label in (winner, data.reference) if label in part.index]
         labels = list(dict.fromkeys([*first, *part.index]))[:MOST_TRACES]
         rows = part.loc[labels].reset_index()
         # the file of a run has the envelope until its end
@@ -181,6 +183,17 @@ def _rejections(rows: pd.DataFrame) -> dict[str, float]:
     for text, rejected in zip(rows["rejected_because"], rows["jobs_rejected"], strict=True):
         counts.update(json.loads(text) if text else {UNRECORDED: int(rejected)} if rejected > 0 else {})
     return {cause: count / len(rows) for cause, count in counts.most_common()}
+
+
+def envelope_of(prefix: Path) -> Timeline | None:
+    """Return the envelope in W of a saved run until its end, of `PREFIX_power.csv`; None for a run without one."""
+    check_files(prefix)
+    rows = table(prefix, "power")
+    rows = rows[rows["cap_w"].notna()]
+    if rows.empty:
+        return None
+    changes = np.append(True, np.diff(rows["cap_w"].to_numpy()) != 0.0)[: len(rows)]
+    return Timeline(tuple(rows["time_s"][changes].tolist()), tuple(rows["cap_w"][changes].tolist()), "power_w")
 
 
 def varied(data: ComparedCases) -> tuple[pd.Series, str]:

@@ -11,8 +11,7 @@ import pandas as pd
 
 from batwatt.model.platform import MachinePower
 from batwatt.model.timeline import Timeline
-from batwatt.report.means import Difference, mean_of
-from batwatt.results.compared import COMPARED, CaseFacts, known_mean, sample_of
+from batwatt.results.compared import COMPARED, CaseFacts, Difference, known_mean, mean_of, sample_of
 from batwatt.results.figures import Figure, figures_of
 from batwatt.results.groups import known_groupings, union_of
 from batwatt.results.power import PowerTrace
@@ -21,14 +20,14 @@ from batwatt.results.style import Look
 WITHIN = 1e-3
 """A case keeps to the envelope if no larger share of its energy is above it."""
 ENOUGH = 0.95
-"""Cases are rated that finish at least this share of the jobs that the best of those within the envelope finishes."""
+"""Cases are rated that finish at least this share of the jobs, and of the work, that the best of those within does."""
 ROUNDING = 1e-9
 """Relative standard error below which it counts as 0."""
 TOTAL, FINISHED, REJECTED = figures_of(("jobs_total", "jobs_finished", "jobs_rejected"))
 SLOWDOWN, WAIT, WORK, LARGEST = figures_of(
     ("mean_bounded_slowdown", "mean_wait_s", "finished_work_fraction", "max_full_speed_slowdown")
 )
-ABOVE, ENERGY = figures_of(("energy_above_cap_j", "energy_j"))
+ABOVE, ENERGY, END = figures_of(("energy_above_cap_j", "energy_j", "makespan_s"))
 IF_ANY = ("killed_walltime", "jobs_failed", "jobs_unfinished")
 """Counts that have a column only if some case has one."""
 
@@ -37,7 +36,7 @@ IF_ANY = ("killed_walltime", "jobs_failed", "jobs_unfinished")
 class ComparedCases:
     """Cases, one of which is the reference: by default the first.
 
-    `table` has a row for each case and sample: columns `case`, those of `SAMPLE`, and figures. Cases are rated by the
+    `table` has a row for each case and sample: columns `case`, those of `SAMPLE`, and figures. Charts show the
     figure `first`; `bound` is a case that no scheduler can surpass, and is not rated. `about` names the study.
     Optional are `jobs` of each case on the first sample (without them the table has `jobs_total`), `traces` of power on
     one sample, which `where` names if it is not the first, and `rejections`, the number of jobs by case and cause.
@@ -163,11 +162,12 @@ class ComparedCases:
 
     @cached_property
     def rated(self) -> list[str]:
-        """Cases of `within` that finish enough jobs for a meaningful mean over finished jobs."""
-        if self.first.better == "higher":
-            return self.within
-        most = max((self.value(FINISHED, label) for label in self.within), default=0.0)
-        return [label for label in self.within if most > 0.0 and self.value(FINISHED, label) >= ENOUGH * most]
+        """Cases of `within` that finish enough jobs, and enough work, for a meaningful mean over finished jobs."""
+        rated = self.within
+        for measure in (FINISHED, WORK):
+            least = ENOUGH * max((v for label in self.within if (v := self.value(measure, label)) == v), default=0.0)
+            rated = [label for label in rated if not self.value(measure, label) < least]
+        return [label for label in rated if self.value(FINISHED, label) != 0.0]
 
     def best(self, measure: Figure) -> list[str]:
         """Return the rated cases with the best value, several if they are equal to six digits."""
@@ -177,11 +177,6 @@ class ComparedCases:
         costs = {label: float(f"{sign * round(self.value(measure, label), decimals):.6g}") for label in self.rated}
         costs = {label: cost for label, cost in costs.items() if cost == cost}
         return [label for label, cost in costs.items() if cost == min(costs.values())]
-
-    @property
-    def winner(self) -> str | None:
-        """Rated case with the best value of the first figure, the first of equals; None without rated cases."""
-        return next(iter(self.best(self.first)), None)
 
     def difference(self, measure: Figure, label: str, other: str | None = None) -> Difference:
         """Return the difference of a case to another, by default the reference, paired by sample."""
@@ -215,6 +210,11 @@ class ComparedCases:
         samples = self.table.set_index(sample_of(self.table)).index
         rows = self.table[self.table["case"].isin(ran.columns) & samples.isin(ran.index)]
         return replace(self, table=rows, left_out=lacking | dict(self.left_out))
+
+
+def lost_jobs(data: ComparedCases, label: str) -> float:
+    """Return the mean number of jobs that never finish: killed for good, rejected, failed or unfinished."""
+    return max(0.0, data.total - data.value(FINISHED, label))
 
 
 def plural(unit: str) -> str:

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.report.cases import ABOVE, ENOUGH, WITHIN, ComparedCases, plural
+from batwatt.report.cases import ABOVE, ENOUGH, FINISHED, WITHIN, ComparedCases, plural
 from batwatt.report.chart import Axis, Chart, Kind, Marks
 from batwatt.report.html import Section
-from batwatt.report.means import mean_of
-from batwatt.report.sentences import finished_text
-from batwatt.report.texts import amount, cases, extent, in_suitable_unit, percent, plain, sentence, written
+from batwatt.report.texts import amount, cases, count_of, extent, in_suitable_unit, percent, plain, sentence, written
+from batwatt.results.compared import mean_of
 from batwatt.results.figures import Figure
 from batwatt.results.plots import draw_power
 from batwatt.results.power import Floats
@@ -53,7 +52,7 @@ def front_figure(data: ComparedCases) -> Section:
             "the larger that share is; they are not on the front."
         )
     if data.within != data.rated:
-        text += f" Pale points finish less than {percent(ENOUGH)} of the jobs that the best of these cases finishes."
+        text += f" Pale points finish less than {percent(ENOUGH)} of the jobs, or of the work, that the best does."
     lacking = [label for label in data.labels if np.isnan(data.value(first, label))]
     if lacking:
         text += f" Not drawn, as they have no {first.title}: {cases(lacking)}."
@@ -80,7 +79,7 @@ def _front_chart(data: ComparedCases, measure: Figure, n: int) -> Chart | None:
         tip = [
             f"{measure.title} {amount(measure, data.value(measure, label))}",
             f"{up.title} {amount(up, y)}",
-            finished_text(data, label),
+            f"{count_of(data.value(FINISHED, label), data.total)} finished",
         ]
         ring, alpha = 0.0, 0.45 if label in data.within and label not in data.rated else 1.0
         if label in data.above:
@@ -114,13 +113,13 @@ def _decades(low: float, high: float) -> list[float]:
     return [mark for mark in marks if low <= mark <= high]
 
 
-def power_figure(data: ComparedCases) -> Section:
-    """Return charts of power over time, one at a time, with the envelope, on the time axis of the longest case."""
+def power_figure(data: ComparedCases, winner: str | None) -> Section:
+    """Return charts of power over time, the winner's first, with the envelope, on the time axis of the longest case."""
     title = "Power over time"
     traces = {label: trace for label, trace in data.traces.items() if trace.end_s > 0.0 and label in data.looks}
     if not traces:
         return Section("power", title, caption="No case has a power over time.")
-    first = data.winner if data.winner in traces else next(iter(traces))
+    first = winner if winner in traces else next(iter(traces))
     edges_s = bin_edges(list(traces.values()), data.envelope, MOST_BINS)
     unit_s, unit = (DAY_S, "days") if edges_s[-1] > LONG_S else (HOUR_S, "h")
     axes = Axis(f"time ({unit})"), Axis("power (kW)", zero=True)

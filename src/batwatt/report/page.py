@@ -1,4 +1,4 @@
-"""The page of a comparison, and the report of a campaign: tables, and one page that needs only a browser."""
+"""The pages of a comparison, of a campaign and of an account; each needs only a browser."""
 
 from __future__ import annotations
 
@@ -12,29 +12,47 @@ from batwatt.files import whole_file, whole_set, write_text
 from batwatt.report.campaign import INSTANCE, OPTIMUM, SavedCampaign, read_campaign, summary, varied
 from batwatt.report.cases import ENOUGH, ComparedCases, plural
 from batwatt.report.figures import front_figure, means_figure, power_figure
-from batwatt.report.glossary import CAMPAIGN_TERMS, TERMS, Glossary
-from batwatt.report.html import Page, Section, html_of, text_table
-from batwatt.report.sentences import findings, headline, sentences
+from batwatt.report.html import (
+    CAMPAIGN_TERMS,
+    TERMS,
+    Glossary,
+    Heading,
+    Page,
+    PageCell,
+    PageTable,
+    Section,
+    html_of,
+    text_table,
+)
 from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of
 from batwatt.report.texts import jobs, percent, stems_of
+from batwatt.report.verdict import Verdict, sentences, verdict_of
 from batwatt.results import style
 from batwatt.results.run_files import without_formulas_in
+from batwatt.results.tables import TableColumn
+from batwatt.results.usage import DECIMALS, TOTAL
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
 """Folder of the report, within the campaign's, and two of its files."""
+ACCOUNT_NOTE = (
+    f"{DECIMALS} decimals; rows add up to the total. A job is counted in its first month. Click on a heading to sort."
+)
 
 
-def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), reading: Sequence[str] = ()) -> str:
+def comparison_page(
+    data: ComparedCases, verdict: Verdict, facts: Sequence[tuple[str, str]] = (), reading: Sequence[str] = ()
+) -> str:
     """Return the page of a comparison as HTML; the same comparison gives the same bytes.
 
     Args:
         data: The cases.
+        verdict: The verdict on them, whose sentences are the headline and the lead.
         facts: Pairs of a name and a text about the runs.
         reading: Remarks of readers on parts of the inputs that were left out or filled in.
     """
     count = len(data.labels)
     tables = [cases_table("all-cases", "All cases", data)]
-    front, power = comparison_figures(data)
+    front, power = comparison_figures(data, verdict)
     sections = [
         Section("cases", "All cases", _reading_notes(data), tables=tables),
         front,
@@ -48,12 +66,31 @@ def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), 
         sections.append(Section("reading", heading, items=reading))
     several = data.unit == "window" and data.samples > 1
     load = f"{jobs(data.total * data.samples)} in {data.samples} windows" if several else jobs(data.total)
-    return _html(f"Comparison of {count} case{'s' * (count != 1)} on {load}", data, sections)
+    return _html(f"Comparison of {count} case{'s' * (count != 1)} on {load}", data, verdict, sections)
 
 
-def comparison_figures(data: ComparedCases) -> tuple[Section, Section]:
+def comparison_figures(data: ComparedCases, verdict: Verdict) -> tuple[Section, Section]:
     """Return the front and the power over time."""
-    return front_figure(data), power_figure(data)
+    return front_figure(data), power_figure(data, verdict.winner)
+
+
+def account_page(columns: Sequence[TableColumn], facts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> str:
+    """Return the page of a `JobAccount`, the last of whose rows is the total, as HTML."""
+    texts = [column for column in columns if column.is_text or column is columns[0]]
+    numbers = [column for column in columns if column not in texts]
+    heads = [column.head.replace("\n", " ") for column in numbers]
+    labels = [" · ".join(filter(None, cells)) for cells in zip(*(column.cells for column in texts), strict=True)]
+    cells = list(zip(*(column.cells for column in numbers), strict=True))
+    rows = [(label, tuple(PageCell(text, key=text) for text in row)) for label, row in zip(labels, cells, strict=True)]
+    by = " · ".join(column.head for column in texts)
+    table = PageTable("rows", f"By {by}", by, tuple(map(Heading, heads)), tuple(rows), reference=TOTAL)
+    sections = [
+        Section("by", f"By {by}", [ACCOUNT_NOTE], tables=[table]),
+        Section("reading", "What is left out, cut or assumed", items=remarks or ["Nothing."]),
+        Section("about", "What was accounted", facts=facts),
+    ]
+    headline = ", ".join(f"{text} {head}" for text, head in zip(cells[-1], heads, strict=True))
+    return html_of(Page("Account of a job log", headline, "", sections, {}), Glossary(TERMS))
 
 
 def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]:
@@ -78,8 +115,11 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
     if folder.is_symlink():
         raise InputError(folder, "is a link", "remove it: a report is written into its campaign's folder only")
     stems = stems_of(campaign.studies)
-    page_figures = [] if campaign.main is None else [front_figure(campaign.main)]
-    page_figures += [power_figure(campaign.main)] if campaign.main and campaign.main.traces else []
+    verdict, page_figures = None, []
+    if campaign.main is not None:
+        verdict = verdict_of(campaign.main)
+        page_figures = [front_figure(campaign.main)]
+        page_figures += [power_figure(campaign.main, verdict.winner)] if campaign.main.traces else []
     page_figures += [means_figure(stems[study], data, *varied(data)) for study, data in campaign.studies.items()]
     old = [path.name for path in folder.glob("plot-*.*")]
     with whole_set(folder, last=(PAGE,), old=old, place=folder) as part:
@@ -88,11 +128,13 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
         written.append(_write_csv(summary(campaign), part / SUMMARY))
         charts = [chart for figure in page_figures for chart in figure.charts]
         written += [chart.write(part / f"{chart.id}.{kind}") for chart in charts for kind in figures]
-        write_text(part / PAGE, _campaign_page(campaign, stems, page_figures))
+        write_text(part / PAGE, _campaign_page(campaign, verdict, stems, page_figures))
     return [folder / PAGE, *(folder / path.name for path in written)]
 
 
-def _campaign_page(campaign: SavedCampaign, stems: Mapping[str, str], figures: Sequence[Section]) -> str:
+def _campaign_page(
+    campaign: SavedCampaign, verdict: Verdict | None, stems: Mapping[str, str], figures: Sequence[Section]
+) -> str:
     data, failed = campaign.main, len(campaign.failed)
     tables = []
     for study, part in campaign.studies.items():
@@ -111,14 +153,17 @@ def _campaign_page(campaign: SavedCampaign, stems: Mapping[str, str], figures: S
         table = text_table("failures", "Runs that failed", heads, _failed(campaign))
         sections.append(Section("failed", "Runs that failed", tables=[table]))
     alert = f"{failed} run{'s' * (failed != 1)} failed, in no figure." if failed else ""
-    return _html(f"Campaign {campaign.folder.resolve().name}", data, sections, alert)
+    return _html(f"Campaign {campaign.folder.resolve().name}", data, verdict, sections, alert)
 
 
-def _html(title: str, data: ComparedCases | None, sections: Sequence[Section], alert: str = "") -> str:
-    if data is None:
-        return html_of(Page(title, "No run has results", (), (), sections, {}, alert), Glossary(TERMS))
+def _html(
+    title: str, data: ComparedCases | None, verdict: Verdict | None, sections: Sequence[Section], alert: str = ""
+) -> str:
+    if data is None or verdict is None:
+        return html_of(Page(title, "No run has results", "", sections, {}, alert=alert), Glossary(TERMS))
     colours = {label: look.colour for label, look in data.looks.items()}
-    page = Page(title, headline(data), sentences(data), findings(data), sections, colours, alert)
+    headline, lead = sentences(verdict)
+    page = Page(title, headline, lead, sections, colours, verdict.caveat, alert)
     return html_of(page, Glossary(dict(_meanings(data))))
 
 
@@ -140,9 +185,10 @@ def _reading_notes(data: ComparedCases) -> list[str]:
         over = "" if data.about else f" over {data.samples} {data.units}"
         several = f" ± its standard error{over}" if data.samples > 1 else ""
         notes.append(f"Small numbers: difference to “{data.reference}”{several}.")
-    which = "keep to the envelope" if data.capped else "ran everywhere"
-    if data.first.better == "lower":
-        which += f" and finish at least {percent(ENOUGH)} of the jobs that the best of them finishes"
+    if data.samples > 1:
+        notes.append("~: no more than chance (95 %, Student's t).")
+    which = f"{'keep to the envelope' if data.capped else 'ran everywhere'} and finish at least {percent(ENOUGH)} of "
+    which += "the jobs, and of the work, that the best of them does"
     return [*notes, f"Green: the best of the cases that {which}. A click on a heading sorts."]
 
 

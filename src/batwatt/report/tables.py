@@ -10,10 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from batwatt.report.cases import ABOVE, ComparedCases, plural
+from batwatt.report.cases import ABOVE, REJECTED, ComparedCases, plural
 from batwatt.report.html import Heading, PageCell, PageTable, text_table
-from batwatt.report.sentences import jobs_of
 from batwatt.report.texts import (
+    digits,
     duration,
     extent,
     in_suitable_unit,
@@ -27,6 +27,7 @@ from batwatt.report.texts import (
     written,
 )
 from batwatt.results.figures import Figure
+from batwatt.results.groups import CLASSES
 
 TITLES = {
     "size": "Hosts of a job",
@@ -78,9 +79,12 @@ def _cell(data: ComparedCases, measure: Figure, label: str, best: bool) -> PageC
     if label != data.reference and math.isfinite(value):
         difference = data.difference(measure, label)
         if difference.instances and (difference.mean or difference.error > 0.0):
-            more = (signed(measure, difference),)
+            chance = difference.instances > 1 and not difference.counts
+            more = (f"{'~' * chance}{signed(measure, difference)}",)
     alert = measure.name == ABOVE.name and label in data.above
-    return PageCell(number(measure, value), more, "" if math.isnan(value) else str(value), best=best, alert=alert)
+    causes = data.rejections.get(label) if measure.name == REJECTED.name else None
+    tip = "; ".join(f"{plain(n, digits(n, True))} {cause}" for cause, n in causes.items()) if causes else ""
+    return PageCell(number(measure, value), more, "" if math.isnan(value) else str(value), tip, best, alert)
 
 
 def groups_tables(data: ComparedCases) -> list[PageTable]:
@@ -121,6 +125,11 @@ def _group_cell(data: ComparedCases, by: str, row: Any, largest_s: float) -> Pag
     lines = [f"at full speed {slowdown}"] if math.isfinite(key) else []
     lines += [f"{percent(lost)} unfinished"] if lost > 0.0 else []
     return PageCell(text, tuple(lines), "" if key != key else str(key), "\n".join(tip), shade=round(shade, 3))
+
+
+def jobs_of(by: str, group: str) -> str:
+    """Return a name for the jobs of a group."""
+    return f"jobs of {group}" if by in CLASSES else f"jobs of {by} {group}"
 
 
 def about_cases(data: ComparedCases) -> list[PageTable]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, count
 
-from batwatt.report.means import Difference
+from batwatt.results.compared import Difference
 from batwatt.results.figures import Figure
 from batwatt.units import DAY_S, HOUR_S
 
@@ -50,9 +50,9 @@ def duration(seconds: float, *, sign: bool = False) -> str:
     return f"{plain(seconds / size, sign=sign)} {unit}" if math.isfinite(seconds) else NOTHING
 
 
-def percent(share: float) -> str:
-    """Return a share in %."""
-    return f"{100.0 * share:.3g} %"
+def percent(share: float, figures: int = 3) -> str:
+    """Return a share in %, with some significant digits."""
+    return f"{100.0 * share:.{figures}g} %"
 
 
 def number(measure: Figure, value: float) -> str:
@@ -79,13 +79,6 @@ def signed(measure: Figure, difference: Difference) -> str:
     return f"{plain(mean, decimals, sign=True)} ± {plain(error, decimals)}"
 
 
-def signed_amount(measure: Figure, difference: Difference) -> str:
-    """Return a difference with its unit, that of a share in % points."""
-    suited = in_suitable_unit(measure, [difference.mean])
-    unit = "% points" if suited.display == "%" else suited.display
-    return " ".join(filter(None, (signed(suited, difference), unit)))
-
-
 def in_suitable_unit(measure: Figure, values: Iterable[float]) -> Figure:
     """Return a measure with one unit for several values: times in that of the largest."""
     sizes = [abs(value) for value in values if math.isfinite(value)]
@@ -98,6 +91,11 @@ def in_suitable_unit(measure: Figure, values: Iterable[float]) -> Figure:
 def jobs(count: float) -> str:
     """Return a number of jobs."""
     return f"{plain(count, digits(count, True))} job{'' if count == 1 else 's'}"
+
+
+def count_of(count: float, total: float) -> str:
+    """Return a number of jobs out of all."""
+    return f"{plain(count, digits(count, True))} of {jobs(total)}"
 
 
 def written(value: float | str) -> str:

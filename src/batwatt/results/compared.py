@@ -1,7 +1,8 @@
-"""Columns of a comparison of cases, and its summary over samples."""
+"""Columns of a comparison of cases, and means over samples with their standard errors."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,12 @@ COMPARED = (
     "carbon_g", "cost", "makespan_s",
 )  # fmt: skip
 """Figures of the table of cases; the cap of all cases is the envelope, whatever limit they follow."""
+GOALS = {"wait": "mean_wait_s", "slowdown": "mean_bounded_slowdown", "energy": "energy_j", "carbon": "carbon_g",
+         "cost": "cost"}  # fmt: skip
+"""Goal of a verdict -> the figure of which the best case has least."""
+QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
+             2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04)  # fmt: skip
+"""Student's t, two-sided at 95 %, for 1, 2, ... degrees of freedom; for more 2.0 is used."""
 
 
 @dataclass(frozen=True)
@@ -92,3 +99,29 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
         difference = wide[name].sub(wide[name][means.index[0]], axis=0)
         errors[f"{name}_se"] = difference.std(ddof=1) / np.sqrt(difference.count())
     return means.join(pd.DataFrame(errors)).round(6).rename_axis("case")
+
+
+def mean_of(values: pd.Series[Any]) -> tuple[float, float, int]:
+    """Return the mean, its standard error (NaN of one value) and the number of values."""
+    count = len(values)
+    error = float(values.std()) / math.sqrt(count) if count > 1 else math.nan
+    return float(values.mean()), error, count
+
+
+def sure(count: int) -> float:
+    """Return half the width of the 95 % interval of a mean of `count` values, in standard errors."""
+    return QUANTILES[count - 2] if 2 <= count < len(QUANTILES) + 2 else 2.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Mean of paired differences of a measure, first - second, and its standard error, NaN of one instance."""
+
+    mean: float
+    error: float
+    instances: int
+
+    @property
+    def counts(self) -> bool:
+        """True if 0 lies outside the 95 % interval; False for one instance."""
+        return self.instances > 1 and abs(self.mean) > sure(self.instances) * self.error
