@@ -53,6 +53,7 @@ def simulate() -> None:
     assert result.scheduler == "powercap" and result.trace is not None
     assert len(result.outcomes.state) == result.metrics["jobs_total"]
     assert result.record is result.data.record and not (result.unchanged or result.currency or result.bounds)
+    assert "kind" in result.attempts.columns
     _show(result.save("out/x"))
     result.write(Path("out/y"))
     again = bw.Result.of_files(Path("out/y"), result.run)
@@ -107,6 +108,7 @@ def compare() -> None:
     signals = {"carbon": f"{CARBON},repeat=yes", "price": f"{PRICE},repeat=yes", "begin": "2024-07-01"}
     table = bw.compare(bw.Platform.machines(10, 4), jobs, "constant:300", cases, seeds=(0, 1), **signals)
     _show(table, table._repr_html_(), table.table, table.jobs, table.summary, table.groups("user", "length"))
+    assert table.verdict("energy").goal == "energy" and str(table.verdict())
     _show(table.errors, table.rejections, table.currency, table.remarks, table.save("out/c", by=["queue"]))
 
 

@@ -114,7 +114,7 @@ def _powercap() -> Named:
     yield "optimum seed", f"optimum {FALLS} --effort 2 --seed 4 -e out/x"
     settings = '-c \'a={"response": "hfld"}\' -c \'b={"response": "none"}\''
     yield "compare settings", f"compare {POWER} {settings} --keep --jobs 1 -e out/c"
-    yield "compare settings json", f"compare {FALLS} {settings} --jobs 1 -e out/c --json"
+    yield "compare settings json", f"compare {FALLS} {settings} --goal energy --jobs 1 -e out/c --json"
     systems = "-c 'a=varcap {\"termination\": \"lww\"}' -c 'b=powercap' -c 'c=replay'"
     yield "compare samples", f"compare {SITE} {SUN} {settings} -c 'c=varcap' --samples 3 --seeds 2 --jobs 1 -e out/c"
     yield "compare systems", f"compare {SITE} {SUN} {systems} --by user --by size --jobs 1 -e out/c"

@@ -106,18 +106,18 @@ def test_headings_sort(page):
 def test_mouse_and_keyboard_show_meanings_and_values(page):
     page.size(1280)
     page.point("#conclusion .lead .term")
-    assert page.tip() == FIGURES["energy_j"].meaning
+    assert page.tip() == FIGURES["finished_work_fraction"].meaning
     page.point("h1")
     assert page.tip() == ""
     # the keyboard, too; first the link to the runs that failed
     for kind in ("keyDown", "keyUp") * 2:
         page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": kind, "key": "Tab", "windowsVirtualKeyCode": 9})
     assert page.script("return document.activeElement.getAttribute('aria-describedby')") == "tip"
-    assert page.tip() == FIGURES["energy_j"].meaning
+    assert page.tip() == FIGURES["finished_work_fraction"].meaning
     # the browser itself shows the <title> of a mark
     title = page.script("return document.querySelector('#plot-front-0 .mark > title').textContent")
     assert title == (
-        "EBF Slow no config.\nslowdown 2.10\nfinished work 90.0 %\nall 10 jobs finished\n"
+        "EBF Slow no config.\nslowdown 2.10\nfinished work 90.0 %\n10 of 10 jobs finished\n"
         "0.11 kWh above the envelope (40 % of its energy)"
     )
 

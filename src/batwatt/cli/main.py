@@ -63,7 +63,8 @@ HELP_ALL = "--help-all"
 SHORT: Mapping[str, str] = {
     "run": "workload platform machines cores envelope capacity carbon price window scheduler options engine export "
     "as_json",
-    "compare": "workload platform machines cores envelope capacity carbon price window case by samples export as_json",
+    "compare": "workload platform machines cores envelope capacity carbon price window case goal by samples export "
+    "as_json",
     "metrics": "listed workload platform machines cores envelope capacity window job_power as_json",
     "account": "workload machines cores busy_w idle_w pue carbon price by since until output page as_json",
     "slurm run": "platform partition qos scheduler options envelope fallback_w operate kill once export as_json",
