@@ -140,10 +140,6 @@ def _digest_of_executable(name: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-class UnknownContentError(Exception):
-    """A part of a run has no content that another process could compare."""
-
-
 class Contents:
     """Digests of runs by the content of everything that determines their figures.
 
@@ -169,12 +165,13 @@ class Contents:
             parts["parts"] = [self._code_of(part) for part in named]
             if spec.engine == "batsim":
                 parts["batsim"] = _digest_of_executable(spec.batsim)
-        except UnknownContentError:
+        except InputError:
+            # also of a file that is missing, which the run reports
             return None
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
     def _content(self, value: Any, name: str = "") -> Any:
-        """Return a value as JSON, files and objects by their digests. Raises UnknownContentError."""
+        """Return a value as JSON, files and objects by their digests. Raises InputError."""
         if value is None or isinstance(value, bool | int):
             return value
         if isinstance(value, float):
@@ -195,21 +192,22 @@ class Contents:
             return {str(key): self._content(one, str(key)) for key, one in value.items()}
         if isinstance(value, list | tuple | range):
             return [self._content(one, name) for one in value]
-        raise UnknownContentError
+        raise _unknown(type(value).__name__)
 
     def _text(self, text: str, name: str) -> Any:
         if name in SERIES_OPTIONS:
             try:
-                return self._content(parse_series(SERIES_OPTIONS[name], text))
+                series = parse_series(SERIES_OPTIONS[name], text)
             except InputError:
                 # the name of a source, or an error of the run
                 return text
+            return self._content(series)
         return [text, self._file(Path(text))] if is_file(text) else text
 
     def _file(self, path: Path) -> str | None:
-        """Return the digest of a file; None if it is missing. Raises UnknownContentError for a folder."""
+        """Return the digest of a file; None if it is missing. Raises InputError for a folder."""
         if is_folder(path):
-            raise UnknownContentError
+            raise _unknown(path)
         full = str(path.absolute())
         if full not in self.files and (sha256 := digest_of(path)) is not None:
             self.files[full] = sha256
@@ -241,17 +239,22 @@ class Contents:
         return [[os.path.relpath(one.absolute(), above), self._file(one)] for one in (file, *files_beside(file))]
 
     def _code_of(self, thing: Any) -> Any:
-        """Return the sources of a class or a function, those of its bases included. Raises UnknownContentError."""
+        """Return the sources of a class or a function, those of its bases included. Raises InputError."""
         parts: list[Any] = []
         for one in thing.__mro__ if isinstance(thing, type) else (thing,):
             if "<locals>" in one.__qualname__:
                 # it may depend on arguments of the function that has made it
-                raise UnknownContentError
+                raise _unknown(one.__qualname__)
             parts.append(f"{one.__module__}.{one.__qualname__}")
             if one.__module__.partition(".")[0] not in OURS:
                 values = {name: value for name, value in vars(one).items() if isinstance(value, str | int | float)}
                 parts.append([self._content(values), self._sources(_source_of(one))])
         return parts
+
+
+def _unknown(part: object) -> InputError:
+    """Return the error for a part of a run that another process cannot compare."""
+    return InputError(part, "has no content that is known", "give a name, a file or a class of a file")
 
 
 def _words(value: Any) -> Iterator[str]:
@@ -264,12 +267,12 @@ def _words(value: Any) -> Iterator[str]:
 
 
 def _source_of(thing: Any) -> Path:
-    """Return the file of a class or a function, which has the code that is in memory. Raises UnknownContentError."""
+    """Return the file of a class or a function, which has the code that is in memory. Raises InputError."""
     try:
         path = Path(inspect.getsourcefile(thing) or "")
         codes = set(_codes(compile(path.read_bytes(), str(path), "exec", dont_inherit=True)))
     except (TypeError, OSError, SyntaxError, ValueError):
-        raise UnknownContentError from None
+        raise _unknown(thing.__qualname__) from None
     members = vars(thing).values() if isinstance(thing, type) else (thing,)
     functions = [inspect.unwrap(getattr(one, "__func__", getattr(one, "fget", one))) for one in members]
     for function in functions:
@@ -277,9 +280,9 @@ def _source_of(thing: Any) -> Path:
         if isinstance(function, FunctionType) and function.__code__.co_filename != "<string>":
             is_own = function.__module__ == thing.__module__ and function.__code__.co_freevars in ((), ("__class__",))
             if not is_own or function.__code__ not in codes:
-                raise UnknownContentError
+                raise _unknown(thing.__qualname__)
     if thing.__qualname__ not in {code.co_qualname for code in codes}:
-        raise UnknownContentError
+        raise _unknown(thing.__qualname__)
     return path
 
 
