@@ -248,15 +248,18 @@ class ComparedRuns:
         """Return the outcomes of the runs that need not run again."""
         if store is None:
             return {}
-        known, damaged = store.load(dict.fromkeys(cell.key for cell in cells.values()))
+        loaded, damaged = store.load(dict.fromkeys(cell.key for cell in cells.values()))
         for line in damaged:
             _log.warning("%s: %s", store.folder, line)
-        done = {key: outcome for key, outcome in known.items() if outcome.status == "done" and outcome.jobs is not None}
+        finished = {
+            key: outcome for key, outcome in loaded.items() if outcome.status == "done" and outcome.jobs is not None
+        }
         for task, cell in cells.items():
             # the files of a run may have been removed, or be those of another one
-            if cell.key in done and self.keep is not None and self._digest_of_files(task) != done[cell.key].kept:
-                del done[cell.key]
-        return {task: done[cell.key] for task, cell in cells.items() if cell.key in done}
+            outcome = finished.get(cell.key)
+            if outcome is not None and self.keep is not None and self._digest_of_files(task) != outcome.files_digest:
+                del finished[cell.key]
+        return {task: finished[cell.key] for task, cell in cells.items() if cell.key in finished}
 
     def _digest_of_files(self, task: RunTask) -> str:
         """Return the SHA-256 of the metadata of the files of a run, which has theirs; empty if there are none."""
@@ -270,7 +273,7 @@ class ComparedRuns:
         with staging(self.prefix_of(task, self.keep)) as inner:
             for end, content in outcome.files.items():
                 inner.with_name(f"{inner.name}{end}").write_bytes(content)
-        return replace(outcome, kept=self._digest_of_files(task))
+        return replace(outcome, files_digest=self._digest_of_files(task))
 
     def notes_of(self, ended: Mapping[RunTask, CellOutcome]) -> list[str]:
         """Return the warnings of runs, each once with the names of its cases."""

@@ -72,8 +72,8 @@ class CellOutcome:
     """Outcome of a cell: `stop` means that the study cannot go on (an error of the machine, not of the run).
 
     `rejections` counts rejected jobs by cause, `notes` are warnings, `raised` is the error of a run of this call, and
-    `files` maps the ends of the names of files to their content. `kept` is the SHA-256 of the metadata among files that
-    lie elsewhere.
+    `files` maps the ends of the names of files to their content. `files_digest` is the SHA-256 of the metadata among
+    files that lie elsewhere.
     """
 
     key: str
@@ -86,7 +86,7 @@ class CellOutcome:
     jobs: JobOutcomes | None = None
     trace: PowerTrace | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
-    kept: str | None = None
+    files_digest: str | None = None
     raised: BatwattError | None = None
 
 

@@ -35,7 +35,7 @@ COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "cam
 LOCK, INPUTS = ".lock", "inputs"
 FIGURES = (*(figure.name for figure in METRICS), *BOUNDS)
 KEY = re.compile("[0-9a-f]{64}")
-FEW = ("notes", "arrays", "kept")
+FEW = ("notes", "arrays", "files_digest")
 """Values that few cells have, and only their files."""
 TEXTS = ("state", "cause")
 """Columns of the outcomes of jobs that are texts."""
@@ -63,7 +63,7 @@ class _CellFile(BaseModel):
     run: dict[str, Any]
     notes: tuple[str, ...] = ()
     arrays: str | None = None
-    kept: str | None = None
+    files_digest: str | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> _CellFile:
