@@ -104,7 +104,7 @@ def test_texts(data, first, second):
 
 def test_a_thousandth_above_the_envelope_is_kept():
     above = {"energy_above_cap_j": 3.6e3}
-    assert verdict_of(compared([A | above, row("b", mean_wait_s=1.0, energy_above_cap_j=3.7e3)])).kept == ["a"]
+    assert verdict_of(compared([A | above, row("b", mean_wait_s=1.0, energy_above_cap_j=3.7e3)])).within == ["a"]
 
 
 @pytest.mark.parametrize(("jobs", "work", "winner"), [(94, 1.0, "a"), (100, 0.94, "a"), (95, 0.95, "picky")])
@@ -215,7 +215,7 @@ def test_the_strongest_caveat():
 def test_without_a_case_to_recommend():
     nothing = {"mean_wait_s": None, "mean_bounded_slowdown": None, "jobs_finished": 0}
     verdict = verdict_of(compared([row("x", **nothing), row("y", **nothing)]))
-    assert (verdict.situation, verdict.winner, verdict.kept) == ("none keeps", None, ["x", "y"])
+    assert (verdict.situation, verdict.winner, verdict.within) == ("none keeps", None, ["x", "y"])
     assert sentences(verdict)[0] == "No case that keeps to the envelope finishes a job."
     assert str(verdict_of(compared([row("x")]))).startswith(
         "Run “x”: only it keeps to the envelope, and waits 10.0 min."
@@ -242,7 +242,7 @@ def test_campaigns(tmp_path):
 
 def test_an_optimum_is_no_winner(results):
     data = read_campaign(results[0]).main
-    assert data.bound == "Optimum" and "Optimum" not in verdict_of(data).kept
+    assert data.bound == "Optimum" and "Optimum" not in verdict_of(data).within
     assert data.reference == "EBF Slow no config." and data.above_share(data.reference) == pytest.approx(0.4)
 
 

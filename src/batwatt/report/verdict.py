@@ -61,8 +61,8 @@ class Verdict:
     """The case to run by a goal, and cases to weigh it against; as a text two sentences.
 
     The rival is the rated case that is better in the other figure (`trade`), or the next by the goal; the reference
-    follows no envelope, or is the first case. `values` map the labels of these cases and of `kept` to figures, `ratios`
-    to figures relative to the winner.
+    follows no envelope, or is the first case. `values` map the labels of these cases and of `within` to figures,
+    `ratios` to figures relative to the winner.
     """
 
     situation: Situation
@@ -71,10 +71,10 @@ class Verdict:
     rival: str | None = None
     reference: str | None = None
     """Without a case that keeps to the envelope the nearest one."""
-    kept: Sequence[str] = ()
+    within: Sequence[str] = ()
     """Cases that keep to the envelope."""
     rated: Sequence[str] = ()
-    """Cases of `kept` with enough finished jobs and work, the winner first, then by the goal."""
+    """Cases of `within` with enough finished jobs and work, the winner first, then by the goal."""
     ratios: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lost: Mapping[str, float] = field(default_factory=dict)
@@ -125,7 +125,7 @@ def verdict_of(data: ComparedCases, goal: str = "wait") -> Verdict:
     ranked = _ranked(data, first)
     currency = next((one.display for one in data.measures if one.name == "cost" and one.display != MONEY), "")
     verdict = Verdict(
-        "none keeps", goal, kept=data.within, rated=ranked, jobs=data.total, capped=data.capped, currency=currency,
+        "none keeps", goal, within=data.within, rated=ranked, jobs=data.total, capped=data.capped, currency=currency,
         samples=f"{data.samples} {data.units}" if data.samples > 1 else "",
     )  # fmt: skip
     if not ranked:
@@ -188,7 +188,7 @@ def _weighed(verdict: Verdict, data: ComparedCases) -> Verdict:
     """Return a verdict with the values of its cases, their ratios to the winner, and the caveat."""
     winner, first, other = verdict.winner, verdict.first, verdict.other
     named = [label for label in (winner, verdict.rival, verdict.reference) if label is not None]
-    labels = list(dict.fromkeys([*named, *verdict.kept]))
+    labels = list(dict.fromkeys([*named, *verdict.within]))
     figures = [figure for figure in dict.fromkeys((first, other, SLOWDOWN, END, ABOVE, FINISHED, WORK))
                if figure.name in data.means]  # fmt: skip
     values = {label: {figure.name: data.value(figure, label) for figure in figures} for label in labels}
@@ -303,7 +303,7 @@ def _run(verdict: Verdict, winner: str) -> str:
     which = " that keep to the envelope" if verdict.capped else ""
     only = "only it keeps to the envelope" if verdict.capped else "it is the only case"
     text = f"Run {quoted(winner)}{' with care' * care}: "
-    if len(verdict.rated) == 1 and len(verdict.kept) > 1:
+    if len(verdict.rated) == 1 and len(verdict.within) > 1:
         text += f"{'only it keeps to the envelope and' if verdict.capped else 'only it'} finishes enough jobs"
     elif len(verdict.rated) == 1:
         text += only if care else f"{only}, and {PHRASES[first.name][3].format(amount(first, values[first.name]))}"
@@ -311,9 +311,9 @@ def _run(verdict: Verdict, winner: str) -> str:
         near = verdict.rated[1]
         beside = f"; {quoted(near)} {_near(verdict, near)}" if near != verdict.rival and _near(verdict, near) else ""
         # a case that loses jobs may wait less
-        rated = any(verdict.values[label][first.name] < values[first.name] for label in verdict.kept
+        rated = any(verdict.values[label][first.name] < values[first.name] for label in verdict.within
                     if label not in verdict.rated)  # fmt: skip
-        cases, enough = (verdict.rated, " and finish enough jobs") if rated else (verdict.kept, "")
+        cases, enough = (verdict.rated, " and finish enough jobs") if rated else (verdict.within, "")
         boast = PHRASES[first.name][0]
         text += f"of the {len(cases)} cases{which}{enough} it {boast} ({amount(first, values[first.name])}{beside})"
         if verdict.situation == "clear" and values.get(other.name, math.nan) >= 0.0:
@@ -371,7 +371,7 @@ def _reference_clause(verdict: Verdict, reference: str) -> str:
         return f"{quoted(reference)} finishes no job"
     if verdict.situation == "loses jobs":
         text = f"{f'loses {count_of(lost, verdict.jobs)}' if lost else 'finishes all jobs'} and {text}"
-    if share > 0.0 and reference not in verdict.kept:
+    if share > 0.0 and reference not in verdict.within:
         return f"{quoted(reference)} {text}, with {percent(share, 2)} of its energy above the envelope"
     if lost and verdict.situation != "loses jobs":
         return f"{quoted(reference)} {text}, but loses {count_of(lost, verdict.jobs)}"
