@@ -100,8 +100,8 @@ def measured(
     window: Window | None = None,
     long_s: float = LONG_S,
     signals: Mapping[str, Timeline] = MappingProxyType({}),
-) -> tuple[Values, RunTable | None]:
-    """Return the figures of a run, or of files under a prefix, and the table of its rows if it had a capacity.
+) -> tuple[Values, RunTable]:
+    """Return the figures of a run, or of files under a prefix, and the table of its rows.
 
     Figures that need what is missing are left out: of power a file of energies, the envelope or a signal, those of
     goodput a capacity.
@@ -149,7 +149,7 @@ def measured(
     for name, value in figures.items():
         if value is not None and not math.isfinite(value):
             raise ValueError(f"{name} must be finite or None, got {value!r}")
-    return figures, None if capacity is None else run_table
+    return figures, run_table
 
 
 def write_metrics(prefix: Path | str, metrics: Values) -> Path:

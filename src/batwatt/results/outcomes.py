@@ -59,9 +59,8 @@ class JobOutcomes:
         return float(np.nansum(work))
 
 
-def job_outcomes(data: RunData, workload: Workload, platform: Platform, reference_flops: float) -> JobOutcomes:
-    """Return the outcomes of the jobs of a workload in a run, at a full speed in flop/s. Raises InputError."""
-    table = RunTable(data, workload, None, reference_flops)
+def job_outcomes(table: RunTable, data: RunData, workload: Workload, platform: Platform) -> JobOutcomes:
+    """Return the outcomes of the jobs of a workload in a run, of its table without a window. Raises InputError."""
     chains = table.chains
     count = len(workload.jobs)
     declared = table.in_workload

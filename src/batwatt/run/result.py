@@ -120,7 +120,7 @@ class Result(Described):
         return self.data.record
 
     @cached_property
-    def _measured(self) -> tuple[Values, RunTable | None]:
+    def _measured(self) -> tuple[Values, RunTable]:
         from batwatt.results.metrics import measured
 
         run = self.run
@@ -174,18 +174,18 @@ class Result(Described):
     @cached_property
     def rejections(self) -> Mapping[str, int]:
         """Cause -> rejected jobs. Raises InputError."""
-        from batwatt.results.run_table import RunTable
-
-        run = self.run
-        table = RunTable(self.data, run.measured, run.spec.window, run.full_flops)
-        return rejections(table, run.measured, len(run.platform))
+        return rejections(self._measured[1], self.run.measured, len(self.platform))
 
     @cached_property
     def outcomes(self) -> JobOutcomes:
         """Outcome of each job. Raises InputError."""
         from batwatt.results.outcomes import job_outcomes
+        from batwatt.results.run_table import RunTable
 
-        return job_outcomes(self.data, self.run.measured, self.run.platform, self.run.full_flops)
+        run, table = self.run, self._measured[1]
+        if run.spec.window is not None:
+            table = RunTable(self.data, run.measured, None, run.full_flops)
+        return job_outcomes(table, self.data, run.measured, run.platform)
 
     @cached_property
     def job_power(self) -> Values:
@@ -270,10 +270,9 @@ class Result(Described):
         from batwatt.results.metrics import write_metrics
         from batwatt.results.power import write_power
 
-        run_table = self._measured[1]
         write_metrics(prefix, self.values)
-        if run_table is not None:
-            write_classes(prefix, run_table)
+        if self.run.capacity is not None:
+            write_classes(prefix, self._measured[1])
         if self.trace is not None:
             write_power(prefix, self.trace, self.run.envelope)
 
