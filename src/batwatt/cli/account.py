@@ -56,7 +56,8 @@ def account_command(
     """
     from batwatt.api.account import account
 
-    jobs = JobFiles.of([workload], begin)
+    # its reader has no unit of times
+    jobs = JobFiles.of([workload], begin, keys=("width", "tz", "fields"))
     result = account(
         jobs.paths[0], by=None if by is None else [name.strip() for name in by.split(",")], carbon=carbon, price=price,
         machines=machines, cores=cores, busy_w=busy_w, idle_w=idle_w, pue=pue, since=since,

@@ -55,7 +55,7 @@ def read_jobs(path: Path, watts: float | None) -> list[ShiftJob]:
     """Return the jobs of a file. Raises InputError."""
     from batwatt.inputs.batsim_files import read_phase_jobs
 
-    jobs = JobFiles.of([path], option="JOBS")
+    jobs = JobFiles.of([path], option="JOBS", keys=("unit",))
     return read_phase_jobs(jobs.paths[0], jobs.unit, watts_of(watts))
 
 

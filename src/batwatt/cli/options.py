@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -135,15 +134,13 @@ HOST_KEYS = ("master", "mmax", "mmax_workload")
 
 def keys_of(text: object, names: Sequence[str], option: str) -> tuple[Path, dict[str, str]]:
     """Return the file of a text FILE,KEY=VALUE,... and the values of its keys. Raises InputError."""
-    path, *words = re.split(r",(?=[a-z_]+=)", str(text))
-    values: dict[str, str] = {}
-    for word in words:
-        key, _, value = word.partition("=")
-        if key not in names:
-            raise UnknownNameError(f"{option} {str(text)!r}", "key", key, names, "Correct it.")
-        if key in values:
-            raise InputError(f"{option} {str(text)!r}", f"{key} is given twice", "give it once")
-        values[key] = value
+    # pydantic loads slowly
+    from batwatt.inputs.source import check_keys, values_of, words_of
+
+    where = f"{option} {str(text)!r}"
+    path, *pairs = words_of(str(text)) or [""]
+    values = values_of(pairs, where)
+    check_keys(values, names, where, "Correct it.")
     return Path(path), values
 
 
@@ -156,14 +153,20 @@ class JobFiles:
     unit: TimeUnit
 
     @classmethod
-    def of(cls, texts: Sequence[object], begin: str | None = None, option: str = "--workload") -> JobFiles:
-        """Return the files of texts FILE,KEY=VALUE,... (`LOG_KEYS`). Raises InputError."""
+    def of(
+        cls,
+        texts: Sequence[object],
+        begin: str | None = None,
+        option: str = "--workload",
+        keys: Sequence[str] = LOG_KEYS,
+    ) -> JobFiles:
+        """Return the files of texts FILE,KEY=VALUE,... with some of `LOG_KEYS` as keys. Raises InputError."""
         from batwatt.files import read_text
         from batwatt.inputs.batch_logs import LogOptions
 
         paths, values = [], dict[str, str]()
         for text in texts:
-            path, own = keys_of(text, LOG_KEYS, option)
+            path, own = keys_of(text, keys, option)
             paths.append(path)
             values |= own
         unit = values.pop("unit", "s")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from datetime import tzinfo
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -104,6 +105,25 @@ def words_of(text: str) -> list[str]:
     return [word.strip() for word in _NEXT_KEY.split(text) if word.strip()]
 
 
+def values_of(pairs: Iterable[str], where: str) -> dict[str, str]:
+    """Return the values of pairs `key=value` by their keys. Raises InputError for a key that stands twice."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        if key in values:
+            raise InputError(where, f"{key} is given twice", "give it once")
+        values[key] = value.strip()
+    return values
+
+
+def check_keys(values: Iterable[str], names: Iterable[str], where: str, hint: str) -> None:
+    """Raise UnknownNameError for a key that is not among the names."""
+    names = [*names]
+    for key in values:
+        if key not in names:
+            raise UnknownNameError(where, "key", key, names, hint)
+
+
 def exists(name: str) -> bool:
     """Return whether a file of this name exists."""
     return os.path.exists(name)  # noqa: PTH110  (False for a name that no file can have)
@@ -123,22 +143,14 @@ class Words:
         parts = words_of(rest)
         self.first = parts.pop(0) if parts and not _PAIR.match(parts[0]) else None
         self.path = None if self.first is None else Path(base or "", self.first)
-        self.values: dict[str, str] = {}
-        for part in parts:
-            key, _, value = part.partition("=")
-            if key in self.values:
-                raise InputError(self.where, f"{key} is given twice", "give it once")
-            self.values[key] = value.strip()
+        self.values = values_of(parts, self.where)
         first = self.first if self.kind == "constant" or self.path is None else str(self.path)
         words = [*filter(None, [first]), *(f"{key}={value}" for key, value in self.values.items())]
         self.text = f"{self.kind}{mark}{','.join(words)}"
 
     def expect(self, *accepted: Mapping[str, str]) -> None:
         """Raise InputError unless all keys are among the accepted ones."""
-        names = [key for keys in accepted for key in keys]
-        for key in self.values:
-            if key not in names:
-                raise UnknownNameError(self.where, "key", key, names, f"See {_DOCS}.")
+        check_keys(self.values, chain(*accepted), self.where, f"See {_DOCS}.")
 
     def source(self, quantity: Quantity | None, *, relative: bool = False) -> SeriesSource:
         """Return the file with its column and part; see `SeriesSource`. Raises InputError."""
