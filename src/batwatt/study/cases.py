@@ -80,8 +80,7 @@ def parse_case(text: str, where: str = "cases") -> tuple[str, Case]:
         raise InputError(where, f"{text!r} is no case", _HINT)
     case = Case("powercap", options_from([rest], f"{where} {label}")) if rest[0] == "{" else _unlabelled(rest, where)
     if case is None:
-        _explain(stripped, rest, where)
-    assert case is not None
+        raise _no_case(stripped, rest, where)
     return _checked_label(label, where), case
 
 
@@ -123,19 +122,21 @@ def _declared(name: str) -> set[str] | None:
     return {*scheduler_class(name).Options.model_fields} if is_ours(name) else None
 
 
-def _explain(text: str, rest: str, where: str) -> None:
-    """Raise InputError for a text that is no case: an unknown option, or an unknown scheduler behind the label."""
+def _no_case(text: str, rest: str, where: str) -> InputError:
+    """Return the error for a text that is no case: an unknown option, or an unknown scheduler behind the label."""
     first = _words(text.partition("{")[0], where)[0]
     if _is_scheduler(first):
         declared = _declared(first) or set()
         for word in _words(text, where)[1:]:
             key = word.partition("=")[0]
             if key not in declared:
-                raise UnknownNameError(f"{where} {first}", "option", key, declared, f"See `batwatt policies {first}`.")
+                hint = f"See `batwatt policies {first}`."
+                return UnknownNameError(f"{where} {first}", "option", key, declared, hint)
     name = _words(rest.partition("{")[0], where)[0]
     if not _is_scheduler(name):
+        # its error explains an unknown name
         scheduler_class(name)
-    raise InputError(where, f"{text!r} is no case", _HINT)
+    return InputError(where, f"{text!r} is no case", _HINT)
 
 
 def _checked_label(label: Any, where: str) -> str:
@@ -152,8 +153,7 @@ def _case(label: str, value: Any, where: str) -> Case:
     if isinstance(value, str):
         case = _unlabelled(value.strip(), place)
         if case is None:
-            _explain(value.strip(), value.strip(), place)
-        assert case is not None
+            raise _no_case(value.strip(), value.strip(), place)
         return case
     if not isinstance(value, Case):
         raise InputError(place, f"must be a Case, got {type(value).__name__}", 'write Case("varcap", {...})')
