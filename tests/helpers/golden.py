@@ -41,16 +41,7 @@ def scenarios(*kinds: str) -> list[Path]:
 
 
 def engine_of(folder: Path, scenario: dict) -> Engine:
-    args = scenario.get("batsim_args", [])
-    config = EngineConfig(
-        energy=scenario.get("energy", True),
-        compute_sharing="--enable-compute-sharing" in args,
-        dynamic_jobs="--enable-dynamic-jobs" in args,
-        acknowledge_dynamic_jobs="--acknowledge-dynamic-jobs" in args,
-        profile_reuse="--enable-profile-reuse" in args,
-        forward_profiles="--forward-profiles-on-submission" in args,
-        forward_unknown_events="--forward-unknown-events" in args,
-    )
+    config, _ = EngineConfig.of_args(scenario.get("batsim_args", []), scenario.get("energy", True))
     events = ()
     if (folder / "events.txt").exists():
         events = read_events(folder / "events.txt", forward_unknown=config.forward_unknown_events)

@@ -233,9 +233,9 @@ def _check_by(by: Sequence[str], workload: Workload) -> None:
 def _check_goal(goal: str, series: Mapping[str, str | None]) -> None:
     """Raise InputError for an unknown goal, or one without its series."""
     from batwatt.results.compared import GOALS
+    from batwatt.run.arguments import one_of
 
-    if goal not in GOALS:
-        raise InputError("--goal", f"{goal!r} is not known", f"use {', '.join(GOALS)}")
+    one_of(GOALS)("--goal", goal)
     if series.get(goal, "") is None:
         raise InputError("--goal", f"{goal} is not known", f"give --{'price' if goal == 'cost' else goal}")
 

@@ -39,11 +39,6 @@ class Figure:
         return self.decimals == 0
 
     @property
-    def mean_decimals(self) -> int:
-        """Decimals of a mean, which may be fractional."""
-        return max(1, self.decimals)
-
-    @property
     def axis(self) -> str:
         """Label of an axis."""
         return f"{self.title} ({self.display})" if self.display else self.title
