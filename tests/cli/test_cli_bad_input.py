@@ -71,6 +71,7 @@ REFUSED = {
     "RUN --no-energy": "--no-energy: the scheduler 'powercap' changes speeds, which Batsim does with energy accounting",
     "RUN --ignore-communication --engine batsim": "--ignore-communication: a real Batsim simulates communication",
     "RUN -w JOBS,unit=hour": "unit: no unit of time 'hour'",
+    "account -w t.csv,unit=h": "--workload 't.csv,unit=h': no key 'unit'",
     "RUN -w JOBS,unit=h": "unit: is for traces of jobs",
     "RUN -w JOBS,width=nodes": "fields, width: are for job logs",
     "RUN --carbon signal.csv,days=1e-5": "the signal ends at 0.864 s, the last job is submitted at",

@@ -28,10 +28,10 @@ FEATURES = {
 def read(recording: Recording) -> Dialect:
     """A dialect with the features that the recorded component requested."""
     hello = json.loads(recording.hello or "{}")
-    asked = {}
+    features = {}
     for event in hello.get("events", ()):
-        asked = event["event"].get("requested_simulation_features") or {}
-    return Dialect(EngineConfig(**{field: bool(asked.get(feature)) for feature, field in FEATURES.items()}))
+        features = event["event"].get("requested_simulation_features") or {}
+    return Dialect(EngineConfig(**{field: bool(features.get(feature)) for feature, field in FEATURES.items()}))
 
 
 # our schedulers -------------------------------------------------------------------------------------------------------
@@ -43,10 +43,10 @@ def test_both_directions_of_a_scheduler(name):
     recording = Recording(OURS, name)
     dialect = Dialect(EngineConfig(**recording.result["config"]))
     assert unversioned(dialect.hello()) == unversioned(recording.hello)
-    assert len(recording.asked) == len(recording.decisions) >= 3
-    turns = zip(recording.asked, recording.events, recording.decisions, recording.answers, strict=True)
-    for asked, events, decisions, answer in turns:
-        assert write_message(dialect.message(asked)) == events
+    assert len(recording.messages) == len(recording.decisions) >= 3
+    turns = zip(recording.messages, recording.events, recording.decisions, recording.answers, strict=True)
+    for frame, events, decisions, answer in turns:
+        assert write_message(dialect.message(frame)) == events
         assert dialect.reply(read_reply(decisions)).rstrip("\0") == answer
 
 
@@ -64,10 +64,10 @@ def test_every_message_is_read(name):
     dialect = read(recording)
     if name in VECTORS:
         with pytest.raises(ProtocolError, match="which batwatt did not create"):
-            [dialect.message(asked) for asked in recording.asked]
+            [dialect.message(frame) for frame in recording.messages]
         return
-    for asked in recording.asked:
-        message, sent = dialect.message(asked), json.loads(asked)
+    for frame in recording.messages:
+        message, sent = dialect.message(frame), json.loads(frame)
         assert message.now == round(sent["now"], 6)
         assert all(event.time <= message.now for event in message.events)
 
@@ -75,7 +75,7 @@ def test_every_message_is_read(name):
 ENDED = [
     name
     for name in names(REAL)
-    if name not in VECTORS and "SimulationEndsEvent" in "".join(Recording(REAL, name).asked[-1:])
+    if name not in VECTORS and "SimulationEndsEvent" in "".join(Recording(REAL, name).messages[-1:])
 ]
 
 
@@ -83,7 +83,7 @@ ENDED = [
 def test_a_scheduler_learns_what_batsim_writes(name):
     recording = Recording(REAL, name)
     dialect = read(recording)
-    events = [event for asked in recording.asked for event in dialect.message(asked).events]
+    events = [event for frame in recording.messages for event in dialect.message(frame).events]
     with (recording.folder / "out" / "jobs.csv").open(newline="") as file:
         rows = {f"{row['workload_name']}!{row['job_id']}": row for row in csv.DictReader(file)}
     ended = {event.job_id: event for event in events if isinstance(event, ev.JobCompleted)}
@@ -146,13 +146,13 @@ def terms(event: dict[str, Any]) -> Sent:
 def answered(recording: Recording) -> Iterator[tuple[list[Sent], list[Sent]]]:
     """What the recorded component sent, and what the dialect sends for the same decisions."""
     dialect = read(recording)
-    for asked, answer in zip(recording.asked, recording.answers, strict=False):
-        message, events = dialect.message(asked), json.loads(answer)["events"]
+    for frame, answer in zip(recording.messages, recording.answers, strict=False):
+        message, events = dialect.message(frame), json.loads(answer)["events"]
         pairs = [(event, of(event, message.now)) for event in events]
-        told = [(event, decision) for event, decision in pairs if decision is not None]
-        sent = json.loads(dialect.reply(ev.Reply(message.now, [decision for _, decision in told])).rstrip("\0"))
-        assert sent["now"] == json.loads(asked)["now"]
-        yield [terms(event) for event, _ in told], [terms(event) for event in sent["events"]]
+        changes = [(event, decision) for event, decision in pairs if decision is not None]
+        sent = json.loads(dialect.reply(ev.Reply(message.now, [decision for _, decision in changes])).rstrip("\0"))
+        assert sent["now"] == json.loads(frame)["now"]
+        yield [terms(event) for event, _ in changes], [terms(event) for event in sent["events"]]
 
 
 OTHERWISE = {

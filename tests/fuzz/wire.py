@@ -156,7 +156,7 @@ def attempt5(rng: Random, folder: Path) -> None:
     recording = Recording(archive, rng.choice(names(archive)))
     init = rng.choice(("", "{}", *TEXTS)).encode("utf-8", "surrogatepass")
     wire = wire_of(rng)
-    frames = iter([LENGTH.pack(len(init)) + init, *(f"{asked}\0".encode() for asked in recording.asked)])
+    frames = iter([LENGTH.pack(len(init)) + init, *(f"{message}\0".encode() for message in recording.messages)])
 
     def batsim(answer: bytes) -> bytes:
         frame = next(frames, None)

@@ -27,7 +27,7 @@ def names(archive: Path) -> list[str]:
 
 
 class Recording:
-    """What was said, in turn: `asked` are Batsim's messages, `answers` those to them; the hello stands apart.
+    """What was said, in turn: `messages` are Batsim's, `answers` those to them; the hello stands apart.
 
     Of our schedulers also the same in the protocol of Batsim 4: `events` and `decisions`.
     """
@@ -37,7 +37,7 @@ class Recording:
         self.result: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
         said = [_said(line) for line in (self.folder / "messages.jsonl").read_text().splitlines()]
         self.hello = said[1][1] if said else ""
-        self.asked, self.answers, self.events, self.decisions = (
+        self.messages, self.answers, self.events, self.decisions = (
             [text for speaker, text in said[2:] if speaker == who] for who in ("batsim", "edc", "events", "decisions")
         )
 
@@ -78,8 +78,8 @@ def play(words: list[str]) -> None:
         if hello[:4] != b"\2\0\0\0" or unversioned(hello[4:].decode()) != unversioned(recordings[0].hello):
             sys.exit(f"error: another hello than recorded: {hello!r}")
         turn = 0
-        while turn < len(recordings[0].asked):
-            socket.send_string(f"{recordings[0].asked[turn]}\0")
+        while turn < len(recordings[0].messages):
+            socket.send_string(f"{recordings[0].messages[turn]}\0")
             answer = socket.recv_string().rstrip("\0")
             expected = [recording.answers[turn] for recording in recordings]
             recordings = [one for one, text in zip(recordings, expected, strict=True) if text == answer]
@@ -94,12 +94,12 @@ def play(words: list[str]) -> None:
 
 def _of_inputs(*texts: str) -> list[Recording]:
     """Return the recordings with these inputs: a workload, and events. They differ by their schedulers only."""
-    found = []
+    recordings = []
     for name in names(OURS):
         recording = Recording(OURS, name)
         paths = [recording.folder / "w0.json", recording.folder / "events.txt"]
         if [path.read_text() for path in paths if path.exists()] == list(texts):
-            found.append(recording)
-    if not found:
+            recordings.append(recording)
+    if not recordings:
         sys.exit("error: no dialogue was recorded for this workload and these events")
-    return found
+    return recordings
