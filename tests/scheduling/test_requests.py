@@ -137,7 +137,7 @@ def test_what_others_are_told(tmp_path, caplog):
 def test_only_jobs_that_get_a_request_are_copied(tmp_path):
     (tmp_path / "jobs.csv").write_text("id,arrival_time,length,cpus,estimate\n1,0,100,8,120\n2,1,50,10,\n")
     load = bw.Workload.read(tmp_path / "jobs.csv")
-    [run] = PreparedRun.of(RunSpec(platform=MACHINES, workloads=(load,), scheduler="easy")).run
+    [run] = PreparedRun.of(RunSpec(platform=MACHINES, workloads=(load,), scheduler="easy")).engine_workloads
     assert [job is own for job, own in zip(run.jobs, load.jobs, strict=True)] == [True, False]
     assert (run.jobs[1].raw, "estimate_s" in load.jobs[1].raw) == ({**load.jobs[1].raw, "estimate_s": 50.0}, False)
 

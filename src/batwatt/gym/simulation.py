@@ -95,7 +95,7 @@ class Simulation:
         self.scheduler = AgentScheduler(inputs.platform, len(inputs.measured.jobs), self.limits, inputs.spec.options)
         again = self.scheduler.needs_dynamic_jobs
         self.config = EngineConfig(energy=inputs.platform.has_power, dynamic_jobs=again, profile_reuse=again)
-        self.engine = Engine(inputs.platform, inputs.run, self.config)
+        self.engine = Engine(inputs.platform, inputs.engine_workloads, self.config)
         self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.jobs)
         self.over = False
         self.now_s = 0.0

@@ -60,7 +60,7 @@ class Apart:
                 raise InputError(f"engine {spec.engine!r}", "needs the workload as a file", "use 'embedded'")
             if prepared.simulated or is_trace(path):
                 target = file_of(prefix, f"workload{number or ''}", ".json")
-                path = write_text(target, to_text(workload_json(prepared.run[number])))
+                path = write_text(target, to_text(workload_json(prepared.engine_workloads[number])))
             paths.append(path)
         return cls(prepared, prefix, watch, platform, tuple(paths))
 

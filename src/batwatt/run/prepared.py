@@ -202,7 +202,7 @@ class PreparedRun:
         return self.work_flops or self.platform.fastest_flops
 
     @property
-    def run(self) -> list[Workload]:
+    def engine_workloads(self) -> list[Workload]:
         """The workloads that the engine runs."""
         return list(self.simulated or self.workloads)
 
@@ -269,7 +269,7 @@ class PreparedRun:
         if not isinstance(scheduler, Scheduler) or not scheduler.changes_speeds or self.platform.one_speed:
             return
         delays = total = 0
-        for workload in self.run:
+        for workload in self.engine_workloads:
             timed = {name for name, profile in workload.profiles.items() if has_delay(profile, workload.profiles)}
             delays += sum(job.profile in timed for job in workload.jobs)
             total += len(workload.jobs)
@@ -297,7 +297,7 @@ class PreparedRun:
         least_flops = min((host.pstates[state].speed_flops for host in hosts for state in host.compute), default=1.0)
         missing = limited = longer = total = 0
         loads = []
-        for workload in self.run:
+        for workload in self.engine_workloads:
             total += len(workload.jobs)
             jobs: dict[int, JobSpec] = {}
             lengths_s, slow_s = (

@@ -328,7 +328,7 @@ class Result(Described):
         for source, ends_s in self.run.ends.items():
             if end_s > ends_s:
                 _log.warning("%s: ended at %.15g s, the run at %.15g s: its last value held", source, ends_s, end_s)
-        why = why_none_finished(self.values, self.run.run[0], self.platform)
+        why = why_none_finished(self.values, self.run.engine_workloads[0], self.platform)
         if why is not None:
             _log.warning("%s", why)
 

@@ -66,7 +66,7 @@ def perform(run: PreparedRun, progress: Progress | None = None) -> Result:
     began = time.perf_counter()
     deadlock: DeadlockError | None = None
     with attribute_errors(run.spec.scheduler_name, run.scheduler):
-        engine = Engine(run.platform, run.run, run.config, run.events)
+        engine = Engine(run.platform, run.engine_workloads, run.config, run.events)
         try:
             record = simulate(engine, run.scheduler, _watch(run, progress))
         except DeadlockError as error:
@@ -92,7 +92,7 @@ def run(
     """
     began = time.perf_counter()
     prepared = PreparedRun.of(spec)
-    ready(sum(len(workload.jobs) for workload in prepared.run))
+    ready(sum(len(workload.jobs) for workload in prepared.engine_workloads))
     tell_before_work()
     with staging(spec.prefix, durable) as inner:
         if spec.engine == "embedded":
