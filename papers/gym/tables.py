@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from batwatt.results import style
+from batwatt.results import drawing
 from papers import pages
 from papers.gym.agent import EXCESS_S, LOOK_S, RESERVES, TIMEOUT_EVERY_S, Decide, Network, always, run_day
 from papers.gym.cells import HELD_BACK_DAYS, SEEDS, TIMEOUTS_S
@@ -49,7 +49,7 @@ def make() -> None:
         rows += [{"kind": kind, "name": name, "day": day, **run_day(day, decide, every_s)} for day in HELD_BACK_DAYS]
         print(kind, name, file=sys.stderr, flush=True)
     pd.DataFrame(rows).to_csv(RUNS, index=False, lineterminator="\n", float_format="%.10g")
-    style.draw(FIGURE, lambda: chart(pd.read_csv(RUNS, dtype={"name": str})))
+    drawing.draw(FIGURE, lambda: chart(pd.read_csv(RUNS, dtype={"name": str})))
 
 
 # comparisons ----------------------------------------------------------------------------------------------------------
@@ -126,18 +126,21 @@ def tables() -> dict[str, str]:
 
 def chart(runs: pd.DataFrame) -> Figure:
     """Draw energy against mean wait on the held-back days, and the learning curves."""
-    figure, [[left, right]] = style.panels_of(
-        style.WIDTH_IN, 3.6, 1, 2, margins_in=(0.42, 0.48), left=0.08, right=0.985, wspace=0.25
+    figure, [[left, right]] = drawing.panels_of(
+        drawing.WIDTH_IN, 3.6, 1, 2, margins_in=(0.42, 0.48), left=0.08, right=0.985, wspace=0.25
     )
     for number_, (kind, label) in enumerate(((TIMEOUT, "timeouts"), (RESERVE, "fixed reserves"))):
         points = [point(rows) for rows in front(by_name(runs, kind))]
         left.plot(
-            *zip(*[(x, y * MJ) for x, y in points], strict=True), color=style.PALETTE[number_], marker=".", label=label
+            *zip(*[(x, y * MJ) for x, y in points], strict=True),
+            color=drawing.PALETTE[number_],
+            marker=".",
+            label=label,
         )
     for name, rows in sorted(by_name(runs, AGENT).items()):
         wait_s, energy_j = point(rows)
         left.plot(
-            [wait_s], [energy_j * MJ], color=style.PALETTE[2], marker="D", linestyle="", label=f"agent, seed {name}"
+            [wait_s], [energy_j * MJ], color=drawing.PALETTE[2], marker="D", linestyle="", label=f"agent, seed {name}"
         )
         curve = pd.read_csv(DATA / f"curve-{name}.csv")
         right.plot(curve["decisions"] / 1e3, curve["return"], label=f"seed {name}")
@@ -146,9 +149,9 @@ def chart(runs: pd.DataFrame) -> Figure:
     right.set_xlabel("decisions (thousands)")
     right.set_ylabel("mean return of ten days of tuning")
     for axes in (left, right):
-        style.plain(axes)
+        drawing.plain(axes)
         axes.legend(fontsize=7.0, frameon=False)
-    style.headline(figure, "Agents, timeouts and fixed reserves on 40 held-back days; learning curves", 0.05)
+    drawing.headline(figure, "Agents, timeouts and fixed reserves on 40 held-back days; learning curves", 0.05)
     return figure
 
 

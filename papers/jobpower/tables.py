@@ -32,7 +32,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.results import style
+from batwatt.results import drawing
 from batwatt.results.job_power import job_power_figures
 from batwatt.results.run_files import RunData
 from batwatt.schedulers.jobpower import Jobpower
@@ -194,10 +194,10 @@ def tables() -> dict[str, str]:
 
 def tradeoff(runs: pd.DataFrame) -> Figure:
     """Draw the share of time above the cap against mean turnaround: means and standard errors over the seeds."""
-    figure, [[axes]] = style.panels_of(style.WIDTH_IN, 4.2, 1, 1, margins_in=(0.42, 0.48), left=0.09, right=0.985)
+    figure, [[axes]] = drawing.panels_of(drawing.WIDTH_IN, 4.2, 1, 1, margins_in=(0.42, 0.48), left=0.09, right=0.985)
     points = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
     for number, predictor in enumerate(PREDICTORS):
-        colour = style.PALETTE[number]
+        colour = drawing.PALETTE[number]
         chain = ["mean", "gaussian 1", "gaussian 2", "gaussian 3"]
         line = [_point(points[check, predictor]) for check in chain]
         axes.plot(*zip(*line, strict=True), color=colour, linewidth=0.9, zorder=1)
@@ -205,9 +205,9 @@ def tradeoff(runs: pd.DataFrame) -> Figure:
         for turn, check in enumerate(CHECKS):
             _draw(axes, points[check, predictor], colour, MARKERS[turn])
     for turn, check in enumerate(CHECKS):
-        axes.plot([], [], color=style.INK, marker=MARKERS[turn], linestyle="", markersize=4.5, label=check)
+        axes.plot([], [], color=drawing.INK, marker=MARKERS[turn], linestyle="", markersize=4.5, label=check)
     for check, label in ((NONE, "no check"), (NODE, "node: full watts")):
-        _draw(axes, points[check, EXACT], style.CAP, "X" if check == NODE else "P")
+        _draw(axes, points[check, EXACT], drawing.CAP, "X" if check == NODE else "P")
         x, y = _point(points[check, EXACT])
         side = -1 if check == NODE else 1
         axes.annotate(label, (x, y), (8 * side, 4), textcoords="offset points", ha="left" if side > 0 else "right")
@@ -219,9 +219,9 @@ def tradeoff(runs: pd.DataFrame) -> Figure:
     axes.set_ylabel("time above the cap (%)")
     # room for markers at 0
     axes.set_ylim(bottom=-0.8)
-    style.plain(axes)
+    drawing.plain(axes)
     axes.legend(fontsize=7.0, frameon=False, ncols=2, loc="upper right")
-    style.headline(figure, "Time above the cap against turnaround: checks and predictors, 20 seeds", 0.05)
+    drawing.headline(figure, "Time above the cap against turnaround: checks and predictors, 20 seeds", 0.05)
     return figure
 
 
@@ -246,7 +246,7 @@ def make() -> None:
         rows += run_seed(seed)
         print(f"seed {seed}: {len(rows)} runs", file=sys.stderr)
     pd.DataFrame(rows).to_csv(RUNS, index=False, lineterminator="\n", float_format="%.9g")
-    style.draw(FIGURE, lambda: tradeoff(pd.read_csv(RUNS)))
+    drawing.draw(FIGURE, lambda: tradeoff(pd.read_csv(RUNS)))
 
 
 if __name__ == "__main__":

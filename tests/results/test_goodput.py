@@ -16,7 +16,7 @@ from batwatt.results import run_files
 from batwatt.results.figures import METRICS, rounded
 from batwatt.results.groups import EDGES_H, classes_of, write_classes
 from batwatt.results.run_files import KILLED, SUCCESSFUL
-from batwatt.results.summary import summary, table_text
+from batwatt.results.tables import summary, table_text
 
 NAMES = [metric.name for metric in METRICS]
 FIGURES = tuple(NAMES[NAMES.index("goodput") : NAMES.index("aborted_core_s") + 1])

@@ -23,7 +23,7 @@ from batwatt.results.job_power import job_power_figures, job_power_trace
 from batwatt.results.metrics import measured
 from batwatt.results.rejections import why_none_finished
 from batwatt.results.run_files import RunData, write_record
-from batwatt.results.summary import summary, table_text
+from batwatt.results.tables import summary, table_text
 
 
 def row(job, submit, start, execution, state="COMPLETED_SUCCESSFULLY", metadata=""):

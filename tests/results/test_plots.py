@@ -10,13 +10,10 @@ from files_of_tests import refusal
 from batwatt.errors import InputError
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.timeline import Timeline
-from batwatt.results.gantt import plot_gantt
+from batwatt.results.drawing import bin_edges, draw, draw_power, new_figure, plot_gantt, power_figure
 from batwatt.results.host_timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, DrawnRun, StateSegment, read_timeline
-from batwatt.results.plots import draw_power, power_figure
 from batwatt.results.power import PowerTrace, compare
-from batwatt.results.power_bins import bin_edges
 from batwatt.results.run_files import FILES, write_record
-from batwatt.results.style import draw, new_figure
 from batwatt.schedulers.easy import Easy
 
 ENVELOPE = Timeline((0.0, 300.0, 600.0), (1000.0, 400.0, 1200.0))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.model.timeline import Timeline
 from batwatt.results import run_files
+from batwatt.results.drawing import bin_edges, envelope_bins, power_bins
 from batwatt.results.power import PowerTrace, compare, power_series, step_bounds, write_power
-from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
 
 HEADER = "time,energy,event_type,wattmin,epower\n"
 

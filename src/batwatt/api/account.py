@@ -28,8 +28,7 @@ from batwatt.model.workload import LENGTH, POWER_W, START_S
 from batwatt.results.figures import figures_of
 from batwatt.results.groups import UNKNOWN
 from batwatt.results.run_files import without_formulas_in
-from batwatt.results.summary import columns_of, table_text
-from batwatt.results.tables import TableColumn
+from batwatt.results.tables import TableColumn, columns_of, table_text
 from batwatt.results.usage import BY, DECIMALS, IDLE, JOBS, by_month, idle_nodes, usage, used_nodes
 from batwatt.run.arguments import checked, hosts_of, one_of, optional, options_for, path_or, real, several, text
 from batwatt.units import date_text

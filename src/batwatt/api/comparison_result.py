@@ -21,8 +21,7 @@ from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
 from batwatt.results.run_files import without_formulas_in
-from batwatt.results.summary import table_text
-from batwatt.results.tables import TableColumn
+from batwatt.results.tables import TableColumn, table_text
 from batwatt.run.arguments import Check, checked, one_of, path_or, several, text
 
 if TYPE_CHECKING:

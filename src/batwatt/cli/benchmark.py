@@ -40,8 +40,7 @@ def benchmark_command(
     """
     from batwatt.api.benchmark import COUNTS, MEANS, Entry, cells_of, entry_of, references, run_entries
     from batwatt.results.figures import figures_of
-    from batwatt.results.summary import columns_of, records_of
-    from batwatt.results.tables import TableColumn
+    from batwatt.results.tables import TableColumn, columns_of, records_of
     from batwatt.run.arguments import options_from
 
     check_place(export, "--export")

@@ -243,7 +243,7 @@ def _check_goal(goal: str, series: Mapping[str, str | None]) -> None:
 def _show(result: Comparison, groups: pd.DataFrame | None) -> None:
     """Print the table of cases and, below, a table for each grouping; with --json one object of both."""
     from batwatt.results.compared import case_columns
-    from batwatt.results.summary import records_of
+    from batwatt.results.tables import records_of
 
     rows = result.summary.reset_index().to_dict("records")
     columns, cases = case_columns(rows, result.currency), records_of(rows)
@@ -265,8 +265,7 @@ def _show(result: Comparison, groups: pd.DataFrame | None) -> None:
 
 def _group_columns(rows: Sequence[Mapping[Any, Any]]) -> list[TableColumn]:
     from batwatt.results.figures import figures_of
-    from batwatt.results.summary import columns_of, records_of
-    from batwatt.results.tables import TableColumn
+    from batwatt.results.tables import TableColumn, columns_of, records_of
 
     return [
         TableColumn("case", "case", [str(row["case"]) for row in rows]),

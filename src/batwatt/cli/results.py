@@ -52,7 +52,7 @@ def print_summary(
 
     from batwatt.results.figures import rounded
     from batwatt.results.rejections import rejections_text
-    from batwatt.results.summary import summary
+    from batwatt.results.tables import summary
 
     record: dict[str, object] = {"run": label, **about, **rounded(metrics)}
     if rejections is not None:
@@ -188,8 +188,7 @@ def _show_job_power(prefix: Path, run: PreparedRun) -> None:
     from batwatt.results.job_power import JOB_POWER, job_power_figures, job_power_trace
     from batwatt.results.power import power_columns
     from batwatt.results.run_files import FILES, RunData, file_of, write_columns
-    from batwatt.results.summary import columns_of, records_of
-    from batwatt.results.tables import TableColumn
+    from batwatt.results.tables import TableColumn, columns_of, records_of
 
     series, data = run.envelope, RunData(prefix)
     if series is None:
@@ -217,7 +216,7 @@ def gantt(
     """
     from batwatt.inputs.platform_files import platform_of
     from batwatt.inputs.signal import read_series
-    from batwatt.results.gantt import plot_gantt
+    from batwatt.results.drawing import plot_gantt
 
     series = read_series(envelope) if envelope is not None else None
     servers = platform_of(*hosts_of(platform))

@@ -16,10 +16,10 @@ from batwatt.model.timeline import Timeline
 from batwatt.report.cases import ComparedCases
 from batwatt.report.verdict import verdict_of
 from batwatt.results.compared import CaseFacts
+from batwatt.results.drawing import Look
 from batwatt.results.figures import FIGURES, METRICS, figures_of
 from batwatt.results.power import power_series
 from batwatt.results.run_files import check_files, file_of, table
-from batwatt.results.style import Look
 
 TABLE = "table.parquet"
 DONE = "done"

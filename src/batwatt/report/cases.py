@@ -12,10 +12,10 @@ import pandas as pd
 from batwatt.model.platform import MachinePower
 from batwatt.model.timeline import Timeline
 from batwatt.results.compared import COMPARED, CaseFacts, Difference, known_mean, mean_of, sample_of
+from batwatt.results.drawing import Look
 from batwatt.results.figures import Figure, figures_of
 from batwatt.results.groups import known_groupings, union_of
 from batwatt.results.power import PowerTrace
-from batwatt.results.style import Look
 
 WITHIN = 1e-3
 """A case keeps to the envelope if no larger share of its energy is above it."""

@@ -13,9 +13,9 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from batwatt.results import style
+from batwatt.results import drawing
+from batwatt.results.drawing import Look, Picture
 from batwatt.results.power import Floats
-from batwatt.results.style import Look, Picture
 
 Kind = Literal["line", "dots", "bars"]
 PANEL_IN, WIDE_IN = 4.2, 9.0
@@ -77,8 +77,8 @@ class Chart:
     def svg(self) -> str:
         """Return the chart as an element of a page: texts stay texts, and each mark has its tip as <title>."""
         out = io.StringIO()
-        with style.drawing(), rc_context({"svg.fonttype": "none", "svg.hashsalt": self.id}):
-            style.write(figure_of(self), out, "svg", transparent=True)
+        with drawing.styled(), rc_context({"svg.fonttype": "none", "svg.hashsalt": self.id}):
+            drawing.write(figure_of(self), out, "svg", transparent=True)
         text = out.getvalue()
         text = re.sub(
             r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.S
@@ -91,7 +91,7 @@ class Chart:
 
     def write(self, path: Path) -> Path:
         """Write the chart in the format of the suffix; return the path. Raises InputError."""
-        return style.draw(path, lambda: figure_of(self))
+        return drawing.draw(path, lambda: figure_of(self))
 
 
 def _tenths(attribute: re.Match[str]) -> str:
@@ -106,7 +106,7 @@ def shortened(name: str) -> str:
 
 def figure_of(chart: Chart) -> Picture:
     """Draw a chart, with a legend below it."""
-    figure = style.new_figure(WIDE_IN if chart.wide else PANEL_IN, HEIGHT_IN)
+    figure = drawing.new_figure(WIDE_IN if chart.wide else PANEL_IN, HEIGHT_IN)
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
     if chart.rows:
@@ -114,7 +114,7 @@ def figure_of(chart: Chart) -> Picture:
         figure.set_figheight(0.8 + ROW_IN * len(chart.series))
     else:
         _draw_series(axes, chart)
-    style.plain(axes)
+    drawing.plain(axes)
     handles = {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
     if len(handles) > 1 and not chart.rows:
         names = [shortened(name) for name in handles]
@@ -163,7 +163,7 @@ def _dots(axes: Axes, marks: Marks, xs: Sequence[float] | Floats, ys: Sequence[f
         error = marks.error[n] if len(marks.error) else 0.0
         if error > 0.0:
             ends = ([x - error, x + error], [y, y]) if across else ([x, x], [y - error, y + error])
-            axes.plot(*ends, color=style.INK, linewidth=0.9, zorder=4)
+            axes.plot(*ends, color=drawing.INK, linewidth=0.9, zorder=4)
         label = marks.name if marks.kind == "dots" and n == 0 else None
         (dot,) = axes.plot([x], [y], color=marks.look.colour, marker=marks.look.marker, markersize=6, linestyle="",
                            markeredgecolor="white", markeredgewidth=0.5, alpha=marks.alpha, label=label,
@@ -171,7 +171,7 @@ def _dots(axes: Axes, marks: Marks, xs: Sequence[float] | Floats, ys: Sequence[f
         _tip(dot, marks, n)
         if marks.ring:
             axes.plot([x], [y], marker="o", markersize=2.0 * marks.ring, markerfacecolor="none",
-                      markeredgecolor=style.VIOLATION, markeredgewidth=1.2, zorder=4)  # fmt: skip
+                      markeredgecolor=drawing.VIOLATION, markeredgewidth=1.2, zorder=4)  # fmt: skip
 
 
 def _bars(axes: Axes, marks: Marks, all_bars: Sequence[Marks]) -> None:
@@ -186,7 +186,7 @@ def _bars(axes: Axes, marks: Marks, all_bars: Sequence[Marks]) -> None:
         _tip(bar, marks, n)
         if len(marks.error) and marks.error[n] > 0.0:
             ends = [y - marks.error[n], y + marks.error[n]]
-            axes.plot([middle, middle], ends, color=style.INK, linewidth=0.9, zorder=4)
+            axes.plot([middle, middle], ends, color=drawing.INK, linewidth=0.9, zorder=4)
 
 
 def _tip(artist: Any, marks: Marks, n: int) -> None:

@@ -15,11 +15,9 @@ from batwatt.report.chart import Axis, Chart, Kind, Marks
 from batwatt.report.html import Section
 from batwatt.report.texts import amount, cases, count_of, extent, in_suitable_unit, percent, plain, sentence, written
 from batwatt.results.compared import mean_of
+from batwatt.results.drawing import HOUR_S, Look, bin_edges, draw_power
 from batwatt.results.figures import Figure
-from batwatt.results.plots import draw_power
 from batwatt.results.power import Floats
-from batwatt.results.power_bins import bin_edges
-from batwatt.results.style import HOUR_S, Look
 from batwatt.units import DAY_S
 
 FRONT = Look(6)

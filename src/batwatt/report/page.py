@@ -27,7 +27,7 @@ from batwatt.report.html import (
 from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of
 from batwatt.report.texts import jobs, percent, stems_of
 from batwatt.report.verdict import Verdict, sentences, verdict_of
-from batwatt.results import style
+from batwatt.results import drawing
 from batwatt.results.run_files import without_formulas_in
 from batwatt.results.tables import TableColumn
 from batwatt.results.usage import DECIMALS, TOTAL
@@ -109,7 +109,7 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
         InputError: The folder has no results, or a format is not one of these.
     """
     for kind in figures:
-        style.kind_of(Path(f"figure.{kind}"))
+        drawing.kind_of(Path(f"figure.{kind}"))
     campaign = read_campaign(results)
     folder = campaign.folder / REPORT
     if folder.is_symlink():

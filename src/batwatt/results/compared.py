@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from batwatt.results.figures import figures_of
-from batwatt.results.summary import columns_of, records_of
-from batwatt.results.tables import TableColumn
+from batwatt.results.tables import TableColumn, columns_of, records_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -292,18 +292,18 @@ class Result(Described):
     @checked(title=optional(text))
     def plot_power(self, title: str | None = None) -> Figure:
         """Draw the power over time against the envelope (matplotlib). Raises InputError without energy accounting."""
-        from batwatt.results import style
-        from batwatt.results.plots import power_figure
+        from batwatt.results import drawing
+        from batwatt.results.drawing import power_figure
 
         if self.trace is None:
             raise InputError("plot_power", "the power is not known", "give the platform's hosts watts")
-        with style.drawing():
+        with drawing.styled():
             return _displayed(power_figure(title or self.scheduler, self.trace, self.run.envelope))
 
     @checked(title=optional(text))
     def gantt(self, title: str | None = None) -> Figure:
         """Draw the jobs and p-states of each host over time, above the power (matplotlib). Raises InputError."""
-        from batwatt.results.gantt import run_figure
+        from batwatt.results.drawing import run_figure
 
         with TemporaryDirectory(prefix="batwatt-") as folder:
             prefix = Path(folder) / "x"
