@@ -38,6 +38,8 @@ MOST_ROWS = 600_000
 """Rows up to which any gzip file unpacks: a year of minutes; a longer one has `LEAST_ROW` packed bytes for each row."""
 LEAST_ROW = 7
 """Packed bytes of a row: logs of jobs have 8 and more, equal rows a hundredth of one."""
+UNREADABLE = (OSError, EOFError, zlib.error, ValueError)
+"""What reading a file raises, plain or in gzip."""
 LONGEST_LINE = 1 << 24
 """Most bytes of a line of a file that is read line by line."""
 FORMATS = {
@@ -282,9 +284,13 @@ def readable(path: Path | str) -> Iterator[None]:
     refuse_device(path)
     try:
         yield
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(path, f"cannot be read ({reason})", "check its path, permissions and content") from None
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path | str, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(path, f"cannot be read ({reason})", "check its path, permissions and content")
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -370,8 +376,10 @@ class _Lines(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read bytes into a buffer; return their number. Raises InputError."""
-        with readable(self._path):
+        try:
             content = self._source.read(len(buffer))
+        except UNREADABLE as error:
+            raise _unreadable(self._path, error) from None
         buffer[: len(content)] = content
         end = content.rfind(b"\n")
         self._line = self._line + len(content) if end < 0 else len(content) - end - 1

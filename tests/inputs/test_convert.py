@@ -17,6 +17,7 @@ from batwatt.inputs.batch_logs import USUAL, LogOptions
 from batwatt.inputs.convert import convert_file, format_of, from_zero, read_trace, to_batsim
 from batwatt.inputs.formats import read_swf
 from batwatt.inputs.google_like import to_text
+from batwatt.inputs.jobs import read_jobs_csv
 from batwatt.protocol.workload4 import parse_workload
 
 SWF = """\
@@ -195,6 +196,27 @@ def test_csv_errors_name_the_place(tmp_path: Path, text: str, message: str):
     path = written(tmp_path, text, "bad.csv")
     line = refusal(convert_file, path, unit="h")
     assert message in line and str(path) in line
+
+
+@pytest.mark.parametrize("rows", [2, 3, 100])
+def test_csv_rows_keep_their_lines(tmp_path: Path, monkeypatch, rows: int):
+    """The numbers of lines hold after quoted ends of lines, empty lines and empty cells, in parts of any size."""
+    monkeypatch.setattr("batwatt.inputs.jobs.ROWS", rows)
+    header = "arrival_time,length,cpus,note"
+    # the cells of "c" and of the row after it take lines 7 to 9, and 11 to 12
+    lines = [header, "", ",,,", "5,1,1,a", " ,  ,,", '7,1,1,"b"', '8,1,1,"c', "", 'd"', ",,,", '"', '",,,']
+    text = "\n".join([*lines, "9,1,1,e", ""])
+    jobs = read_jobs_csv(written(tmp_path, text, "jobs.csv"))
+    assert jobs.lines is not None and jobs.lines.tolist() == [4, 6, 9, 13]
+    assert jobs["id"].tolist() == ["1", "2", "3", "4"]
+    with pytest.raises(InputError, match="line 14: has 3 fields, the header 4"):
+        read_jobs_csv(written(tmp_path, text + "9,1,1\n", "short.csv"))
+    with pytest.raises(InputError, match="line 14: length"):
+        read_jobs_csv(written(tmp_path, text.replace("\n", "\r\n") + "9,x,1,e\r\n", "negative.csv"))
+    assert len(read_jobs_csv(written(tmp_path, f"{header}\n\n,,,\n\n,,,\n", "none.csv"))) == 0
+    # the file does not end this quotation
+    with pytest.raises(InputError, match="line 4: cpus"):
+        read_jobs_csv(written(tmp_path, f'{header}\n1,1,1,a\n1,1,x,"b\nc\n', "open.csv"))
 
 
 def test_flops_keep_the_run_time_on_the_reference():

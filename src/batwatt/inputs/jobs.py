@@ -10,11 +10,14 @@ from __future__ import annotations
 import csv
 import logging
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -108,8 +111,10 @@ ALIASES = {alias: column.name for column in _LIST for alias in column.aliases}
 NEEDS = tuple(name for name, column in COLUMNS.items() if column.type not in ("text", "ids") and name not in REQUIRED)
 """Optional columns of numbers."""
 
-ROWS = 20_000
-"""Number of lines of a part of a CSV file: its numbers take a fraction of the memory of its text."""
+_ENDS = re.compile("\r\n|\r|\n")
+"""Ends of lines of a text, as `open` tells them."""
+ROWS = 2_000
+"""Number of rows of a part of a CSV file: its cells fit the cache, and its numbers take a fraction of their memory."""
 _NAMES = "the columns are submission_time_s,length_s,hosts, or arrival_time,length,cpus"
 _EMPTY = "leave it empty if it is unknown"
 _NO_DATES = frozenset({"", "Unknown", "None", "N/A"})
@@ -232,19 +237,21 @@ def checked(
     origin_s: float | None = None,
     lines: npt.NDArray[np.int64] | None = None,
     unit: str = "line",
+    before: int = 0,
 ) -> Jobs:
     """Return the jobs of the cells of columns: texts, numbers or objects, by any of the names of a column.
 
     Times by other names than those of COLUMNS are in `unit_s` s, dates without an offset in the time zone `zone`; if
     the first submission is a date, all are. With an `origin_s` of 0 s times are dates. Numbers are rounded to 6
-    decimals, the resolution of Batsim's times. Without ids jobs are called "1", "2", ... Further columns stay as they
-    are. Raises InputError with the line of the first cell that is out of its bounds.
+    decimals, the resolution of Batsim's times. Without ids jobs are called "1", "2", ..., from one more than `before`,
+    the number of jobs before them. Further columns stay as they are. Raises InputError with the line of the first cell
+    that is out of its bounds.
     """
     names = names_of(cells, source)
     submissions = cells[names[SUBMISSION]]
     if dated := _are_dates(submissions):
         origin_s = 0.0
-    ids = cells[names["id"]] if "id" in names else _counted(len(submissions))
+    ids = cells[names["id"]] if "id" in names else list(map(str, range(before + 1, before + 1 + len(submissions))))
     # a table without columns but ids has the places
     raw = Jobs({"id": np.asarray(ids, dtype=object)}, source, origin_s, lines, unit)
     columns: dict[str, npt.NDArray[Any]] = {} if "id" in names else {**raw.columns}
@@ -263,11 +270,6 @@ def checked(
         else:
             columns[name] = _numbers(cells[own], own, raw, unit_s)
     return replace(raw, columns=columns)
-
-
-def _counted(count: int) -> list[str]:
-    """Return the ids of jobs without ids."""
-    return list(map(str, range(1, count + 1)))
 
 
 def rounded(values: Numbers) -> Numbers:
@@ -523,47 +525,58 @@ def read_jobs_csv(path: Path | str, unit: TimeUnit = "s", zone: tzinfo = UTC, *,
     """
     unit_s = factor_of(unit, path)
     parts: list[Jobs] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
-
-    def check() -> None:
-        columns = list(zip(*rows, strict=True)) or [()] * len(header)
-        cells: dict[str, Cells] = {own: columns[header.index(own)] for own in order}
-        parts.append(checked(cells, path, unit_s=unit_s, zone=zone, lines=np.array(lines, dtype=np.int64)))
-        rows.clear()
-        lines.clear()
-
+    before = 0
     with open_text(path) as stream:
         first = next(stream, "")
         separator = "|" if "|" in first else ","
         hint = "write arrival_time,length,cpus lines"
         header = [name.strip() for name in next(csv_rows(csv.reader([first], delimiter=separator), path, hint), [])]
-        names, width = names_of(header, f"{path} line 1"), len(header)
+        names = names_of(header, f"{path} line 1")
         order = [own for name, own in names.items() if name not in COLUMNS and (others or name == "walltime_s")]
         order += [names[name] for name in COLUMNS if name in names]
-        reader = csv.reader(stream, delimiter=separator)
+        for columns, lines in _columns(csv.reader(stream, delimiter=separator), len(header), path, hint):
+            cells: dict[str, Cells] = {own: columns[header.index(own)] for own in order}
+            parts.append(checked(cells, path, unit_s=unit_s, zone=zone, lines=lines, before=before))
+            before += len(lines)
+    return Jobs.joined(parts)
+
+
+def _columns(
+    reader: Iterator[list[str]], width: int, path: Path | str, hint: str
+) -> Iterator[tuple[Sequence[tuple[str, ...]], npt.NDArray[np.int64]]]:
+    """Yield the columns of up to `ROWS` rows below a header, and the lines of these rows; once if there is no row.
+
+    Rows of empty cells are left out. Raises InputError with the line for a row of another width.
+    """
+    end, empty = 1, True
+    while True:
+        begin = end
         try:
-            for row in reader:
-                # most rows are not empty by their first cell
-                if len(row) != width or not row[0].strip():
-                    if not any(map(str.strip, row)):
-                        continue
-                    if len(row) != width:
-                        problem = f"has {len(row)} fields, the header {width}"
-                        raise InputError(f"{path} line {reader.line_num + 1}", problem, "correct the line")
-                rows.append(row)
-                lines.append(reader.line_num + 1)
-                if len(rows) == ROWS:
-                    check()
+            rows = list(islice(reader, ROWS))
         except csv.Error as error:
             raise InputError(path, f"is not CSV ({error})", hint) from None
-    if rows or not parts:
-        check()
-    jobs = Jobs.joined(parts)
-    if "id" in names:
-        return jobs
-    # each part has counted its own jobs
-    return replace(jobs, columns={**jobs.columns, "id": np.array(_counted(len(jobs)), dtype=object)})
+        if not rows:
+            if empty:
+                yield [()] * width, np.empty(0, dtype=np.int64)
+            return
+        end = reader.line_num + 1  # type: ignore[attr-defined]  # an attribute of the csv module's reader
+        lengths = [1] * len(rows)
+        if end - begin != len(rows):
+            # a quoted cell has ends of lines
+            lengths = [1 + sum(len(_ENDS.findall(cell)) for cell in row) for row in rows]
+        # a quotation that the file does not end has one end too many
+        lines = np.minimum(begin + np.cumsum(lengths, dtype=np.int64), end)
+        # most rows are not empty by their first cell
+        if set(map(len, rows)) != {width} or not all(map(str.strip, map(itemgetter(0), rows))):
+            some = [any(map(str.strip, row)) for row in rows]
+            rows, lines = [row for row, one in zip(rows, some, strict=True) if one], lines[some]
+            for row, line in zip(rows, lines, strict=True):
+                if len(row) != width:
+                    problem = f"has {len(row)} fields, the header {width}"
+                    raise InputError(f"{path} line {line}", problem, "correct the line")
+        if rows:
+            yield list(zip(*rows, strict=True)), lines
+            empty = False
 
 
 def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator[list[str]]:
