@@ -160,14 +160,13 @@ class _Model:
             self.falls.append(falls)
             self.ended.append(ended)
             self.asleep.append(asleep)
+        servers = max(kind.count for kind in problem.kinds)
         for t, terms in enumerate(power):
-            if drawing := [(var, watts) for var, watts in terms if watts]:
-                cp.add(
-                    cp_model.LinearExpr.weighted_sum(
-                        [var for var, _ in drawing], [math.ceil(w * MICROWATTS - 1e-3) for _, w in drawing]
-                    )
-                    <= math.floor((problem.caps_w[t] + NOISE_W) * MICROWATTS)
-                )
+            drawing = [(var, math.ceil(watts * MICROWATTS - 1e-3)) for var, watts in terms if watts]
+            cap = math.floor((problem.caps_w[t] + NOISE_W) * MICROWATTS)
+            # a cap that nothing can exceed may also be too large for CP-SAT's integers of 64 bits
+            if cap < servers * sum(max(0, draw) for _, draw in drawing):
+                cp.add(cp_model.LinearExpr.weighted_sum(*zip(*drawing, strict=True)) <= cap)
 
     def _room(self) -> None:
         cp, begins = self.cp, self.problem.begins
