@@ -163,10 +163,10 @@ class _Model:
         servers = max(kind.count for kind in problem.kinds)
         for t, terms in enumerate(power):
             drawing = [(var, math.ceil(watts * MICROWATTS - 1e-3)) for var, watts in terms if watts]
-            cap = math.floor((problem.caps_w[t] + NOISE_W) * MICROWATTS)
+            cap = (problem.caps_w[t] + NOISE_W) * MICROWATTS
             # a cap that nothing can exceed may also be too large for CP-SAT's integers of 64 bits
             if cap < servers * sum(max(0, draw) for _, draw in drawing):
-                cp.add(cp_model.LinearExpr.weighted_sum(*zip(*drawing, strict=True)) <= cap)
+                cp.add(cp_model.LinearExpr.weighted_sum(*zip(*drawing, strict=True)) <= math.floor(cap))
 
     def _room(self) -> None:
         cp, begins = self.cp, self.problem.begins

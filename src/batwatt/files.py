@@ -72,7 +72,7 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     path = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     stream: IO[Any] | None = None
-    if path.name in ("", "..") or (is_folder(path) and not path.is_symlink()):
+    if path.name in ("", "..") or (is_folder(path) and not is_link(path)):
         raise InputError(path, "is a folder", "name a file in it")
     with _unwritable(path):
         if _is_stream(path):
@@ -96,7 +96,7 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
 
 def _is_stream(path: Path) -> bool:
     """Return whether a path is a device or a pipe, or a link such as /dev/stdout; other links are replaced."""
-    if path.is_symlink():
+    if is_link(path):
         return str(path.absolute().parent) in ("/dev", "/dev/fd", "/proc/self/fd") and path.exists()
     return path.exists() and not (path.is_file() or path.is_dir())
 
@@ -152,7 +152,7 @@ def open_own(path: Path, mode: str) -> TextIO:
     how = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     with _unwritable(path):
         make_folder(path.parent)
-        if path.is_symlink():
+        if is_link(path):
             raise OSError(errno.ELOOP, "is a link")
         file = os.fdopen(os.open(path, how, 0o666), "a", encoding="utf-8", newline="")
         state = os.fstat(file.fileno())
@@ -219,7 +219,7 @@ def _refuse_folders(folder: Path, names: Iterable[str]) -> None:
     """Raise OSError for a folder where a file of a set belongs."""
     for name in sorted(names):
         path = folder / name
-        if path.is_dir() and not path.is_symlink():
+        if path.is_dir() and not is_link(path):
             raise IsADirectoryError(errno.EISDIR, f"{name} is a folder")
 
 
@@ -406,6 +406,11 @@ def is_file(path: Path | str) -> bool:
 def is_folder(path: Path | str) -> bool:
     """Return whether a path is a folder; False, without an error, for one that no folder can have."""
     return os.path.isdir(path)  # noqa: PTH112
+
+
+def is_link(path: Path | str) -> bool:
+    """Return whether a path is a symbolic link; False, without an error, for one that no link can have."""
+    return os.path.islink(path)  # noqa: PTH114
 
 
 def refuse_device(path: Path | str) -> None:

@@ -225,7 +225,7 @@ def test_json_has_seconds(written, first_s, hint):
         bw.simulate(bw.Platform.machines(1), written("a.json", json.dumps(content)))
 
 
-@pytest.mark.parametrize("begin", ["x", "", "99999999999999", "2024-13-01", 5, float("nan"), 10**400, True])
+@pytest.mark.parametrize("begin", ["x", "", "99999999999999", "2024-13-01", 5, float("nan"), 10**400, True, {}, []])
 def test_what_is_no_date(written, begin):
     path = written("a.sacct", DATED["a.sacct"])
     assert "begin" in refusal(lambda: read_trace(path, log=LogOptions(begin=begin)))

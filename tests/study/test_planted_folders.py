@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from cli_house import JOBS, SMALL
 
+import batwatt
+from batwatt.errors import BatwattError
+
 Plant = Callable[[Path, Path], object]
 SET = json.dumps({"files": [], "old": ["../outside/thesis.tex"], "durable": False})
 
@@ -194,3 +197,9 @@ def test_a_planted_report(small, outside):
         (report / name).symlink_to(outside / "thesis.tex")
     assert small.house.batwatt("report", small.out).code == 0
     assert state(outside) == before and (report / "index.html").read_text().startswith("<!")
+
+
+def test_a_name_of_results_that_no_folder_can_have(small):
+    small.declare()
+    with pytest.raises(BatwattError, match="File name too long"):
+        batwatt.campaign(small.folder / "tiny.yaml", results=small.results / ("x" * 5000))

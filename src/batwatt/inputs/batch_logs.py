@@ -105,7 +105,7 @@ class LogOptions:
         for name, value in (("tz", self.tz), ("begin", self.begin)):
             if isinstance(value, date | tzinfo) or (name == "begin" and type(value) in (int, float)):
                 object.__setattr__(self, name, str(value))
-        for name, text in (("tz", self.tz), ("begin", self.begin or "")):
+        for name, text in (("tz", self.tz), ("begin", "" if self.begin is None else self.begin)):
             if not isinstance(text, str):
                 raise InputError(_WHERE, f"{name} must be a text, got {shown(text)}", "write it in quotes")
         if self.width not in get_args(Width):

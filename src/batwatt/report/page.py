@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.files import whole_file, whole_set, write_text
+from batwatt.files import is_link, whole_file, whole_set, write_text
 from batwatt.report.campaign import INSTANCE, OPTIMUM, SavedCampaign, read_campaign, summary, varied
 from batwatt.report.cases import ENOUGH, ComparedCases, plural
 from batwatt.report.figures import front_figure, means_figure, power_figure
@@ -112,7 +112,7 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
         drawing.kind_of(Path(f"figure.{kind}"))
     campaign = read_campaign(results)
     folder = campaign.folder / REPORT
-    if folder.is_symlink():
+    if is_link(folder):
         raise InputError(folder, "is a link", "remove it: a report is written into its campaign's folder only")
     stems = stems_of(campaign.studies)
     verdict, page_figures = None, []

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from batwatt.checks import load_json
 from batwatt.errors import BatwattError, InputError, UnknownNameError, argument, printable
-from batwatt.files import FULL, PART, is_folder, make_folder, open_own, read_bytes, read_text, sync, whole_set
+from batwatt.files import FULL, PART, is_folder, is_link, make_folder, open_own, read_bytes, read_text, sync, whole_set
 from batwatt.results.figures import METRICS
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
@@ -141,7 +141,7 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Lock the folder for other processes during the block. Raises CampaignStopped, and InputError for links."""
         for path in (self.cells, self.runs, self.folder / INPUTS, self.folder / LOG, self.folder / LOCK):
-            if path.is_symlink():
+            if is_link(path):
                 raise InputError(path, "is a link", f"remove it: a {self.study} writes into its own folder only")
         with self._writing(self.folder):
             make_folder(self.folder)

@@ -99,7 +99,7 @@ def test_runs_that_the_caps_forbid_are_left_out_of_the_bound():
     assert optimise(problem, SearchBudget(effort=1)).value == pytest.approx(1 + 620 / 60)
 
 
-@pytest.mark.parametrize("cap_w", [1e4, 1e15, 1e30])
+@pytest.mark.parametrize("cap_w", [1e4, 1e15, 1e305])
 def test_a_cap_beyond_integers_of_64_bits_limits_nothing(cap_w):
     problem = make_problem(
         machine(1, 1), workload_of(*(job(i, 0, 1, 60, 80, flops=True) for i in range(2))), envelope(cap_w)
