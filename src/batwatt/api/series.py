@@ -11,7 +11,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.signal import UNSTATED, factor_to, parse_date_s, unit_in
-from batwatt.model.timeline import DEFAULT_STEP_S, MACHINES, Timeline
+from batwatt.model.timeline import DEFAULT_STEP_S, LARGEST, MACHINES, Timeline
 from batwatt.model.work import Array
 from batwatt.run.arguments import path_or, plain, real, wrong
 from batwatt.run.spec import SERIES
@@ -43,9 +43,18 @@ def series_or(name: str, value: Any, quantity: Quantity | None = None) -> Any:
     if quantity == "machines":
         if rows.unit not in ("", UNSTATED, MACHINES):
             raise InputError(name, f"is a series in {rows.unit}, not in machines", "give numbers of machines")
-        return rows
+        return _bounded(name, rows)
     factor, unit = factor_to(quantity, rows.unit, max(rows.values), name)
-    return rows if factor == 1.0 else rows.of(rows.array * factor, unit)
+    return _bounded(name, rows if factor == 1.0 else rows.of(rows.array * factor, unit))
+
+
+def _bounded(name: str, series: Timeline) -> Timeline:
+    """Return the series. Raises InputError for a time or a value above `LARGEST`, as readers of files do."""
+    largest = max(series.end_s, -min(series.values), max(series.values))
+    if not largest <= LARGEST:
+        problem = f"{largest:g} is larger than {LARGEST:g}, the bound of times in s and of values"
+        raise InputError(name, problem, "correct the value")
+    return series
 
 
 def _number(name: str, value: Any) -> float | None:

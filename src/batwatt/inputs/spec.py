@@ -415,7 +415,8 @@ def _number(words: Words, text: str) -> Constant:
     """Parse a constant in the unit of the quantity. Raises InputError."""
     name = "power_w" if words.quantity == "power" else "value"
     value = number_in_file(words.where, name, text, "correct it")
-    return Constant(value if words.quantity == "price" else checked_number(words.where, name, value, 0.0))
+    least = -LARGEST if words.quantity == "price" else 0.0
+    return Constant(checked_number(words.where, name, value, least, LARGEST))
 
 
 def _file(words: Words) -> FileTerm | Constant:
