@@ -287,11 +287,8 @@ def test_parts_that_are_not_there(read, part):
             r"has its hours in columns, from 'HE1' to 'HE24'; write a row for each hour \(pandas.melt\)",
         ),
         ("2024-01-01 00:00,1\n2024-01-01 01:00,2\n", {}, "has no line of header, but '2024-01-01 00:00,1'; the first"),
-        (
-            "time_s,price\n0,1\n1e307,2\n",
-            {},
-            r"line 3: time_s 1e\+307 s is larger than 1e\+15, the bound of times in s",
-        ),
+        ("time_s,price\n0,1\n1e307,2\n", {}, r"line 3: time_s 1e\+307 s is 3.16887e\+299 years on; divide"),
+        ("time_s,price\n0,1\n1700000000000,2\n", {}, "line 3: time_s 1700000000000 s is 53870.9 years on; divide all"),
         ("timestamp,x\n2024070113,1\n", {}, "timestamp go from 2024070113 to 2024070113, which are neither s of a run"),
         ("time,x\n202407011300,1\n", {}, "time go from 202407011300 to 202407011300, which are neither s of a run"),
         ("time,x\n20240701,1\n20240702,1\n", {}, "time go from 20240701 to 20240702, which are neither s of a run nor"),

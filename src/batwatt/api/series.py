@@ -15,7 +15,7 @@ from batwatt.model.timeline import DEFAULT_STEP_S, LARGEST, MACHINES, Timeline
 from batwatt.model.work import Array
 from batwatt.run.arguments import path_or, plain, real, wrong
 from batwatt.run.spec import SERIES
-from batwatt.units import SINCE_1970_S
+from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +49,13 @@ def series_or(name: str, value: Any, quantity: Quantity | None = None) -> Any:
 
 
 def _bounded(name: str, series: Timeline) -> Timeline:
-    """Return the series. Raises InputError for a time or a value above `LARGEST`, as readers of files do."""
-    largest = max(series.end_s, -min(series.values), max(series.values))
+    """Return the series. Raises InputError for a time or a value that readers of files refuse as too large."""
+    if not series.times_s[-1] <= LATEST_S:
+        problem = f"has a time of {series.times_s[-1]:.15g} s, {series.times_s[-1] / YEAR_S:.6g} years on"
+        raise InputError(name, problem, "divide its times by 1000 if they are milliseconds")
+    largest = max(-min(series.values), max(series.values))
     if not largest <= LARGEST:
-        problem = f"{largest:g} is larger than {LARGEST:g}, the bound of times in s and of values"
-        raise InputError(name, problem, "correct the value")
+        raise InputError(name, f"{largest:g} is larger than {LARGEST:g}, the bound of values", "correct the value")
     return series
 
 

@@ -29,7 +29,7 @@ from batwatt.model.signal import (
     unknown_unit,
 )
 from batwatt.model.timeline import FRACTION, LARGEST, MACHINES, MAX_ROWS, Timeline, checked_capacity
-from batwatt.units import DAY_S, HOUR_S, date_text, number_text
+from batwatt.units import DAY_S, HOUR_S, LATEST_S, YEAR_S, date_text, number_text
 
 SHORTEST_S = 1e-3
 """Least distance in s of two rows: a shorter step is lost in the microseconds of Batsim's times."""
@@ -158,9 +158,9 @@ def _columns(file: SeriesSource) -> tuple[_Floats, _Floats, _Floats | None, bool
     column = _value_column(table, file, time_column)
     _check_kind(table, column, file)
     times, dated, end, notes = times_of(table, time_column, file)
-    for row in np.flatnonzero(np.abs(times) > LARGEST)[:1].tolist():
-        problem = f"{time_column} {times[row]:g} s is larger than {LARGEST:g}, the bound of times in s"
-        raise InputError(table.place(row), problem, "correct it")
+    for row in np.flatnonzero(np.abs(times) > LATEST_S)[:1].tolist():
+        problem = f"{time_column} {times[row]:.15g} s is {times[row] / YEAR_S:.6g} years on"
+        raise InputError(table.place(row), problem, "divide all times by 1000 if they are milliseconds since 1970")
     if not dated:
         _refuse_counts(table, time_column, times)
     values = _numbers(table, column)
