@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import product
@@ -38,14 +38,8 @@ from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, ca
 
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
-CODE = (
-    *("_version.py", "arrays.py", "checks.py", "errors.py", "files.py", "shift.py", "units.py"),
-    *("model", "protocol", "inputs", "batsim", "engine", "scheduling", "results", "schedulers", "run"),
-)
-"""The sources that determine the figures of a run: modules of the package, and whole rooms."""
 SUFFIXES = (".py", ".csv")
-"""Suffixes of the files in these folders that count: modules and data."""
-CODE_OF_OPTIMUM = (*CODE, "study/optimum.py")
+"""Suffixes of the files of the package that count: modules and data."""
 OptionNames = Mapping[str, Collection[str] | None]
 """SHA-256 of the file of a scheduler -> names of its options; None for a scheduler that is not ours."""
 NOT_FIGURES = ("patience_s", "plugins", "prefix", "scheduler")
@@ -97,38 +91,18 @@ class Cell:
 
 
 def code_digest(optimum: bool = False) -> str:
-    """Return the SHA-256 of the version, and of the sources and packages that determine a run's figures."""
+    """Return the SHA-256 of the version, the installed sources and the packages that a run, or `optimum`, may use."""
     return _code_digest(optimum, loaded_plugins())
 
 
 @cache
 def _code_digest(optimum: bool, plugins: tuple[Path, ...]) -> str:
-    sources = sources_of(CODE_OF_OPTIMUM if optimum else CODE)
+    sources = {file.relative_to(PACKAGE).as_posix(): file for file in PACKAGE.rglob("*") if file.suffix in SUFFIXES}
     for plugin in plugins:
         above = plugin.parents[1]
         sources.update((f"plugin {file.relative_to(above)}", file) for file in (plugin, *files_beside(plugin)))
-    return digest_of_sources(sources, PACKAGES_OF_OPTIMUM if optimum else PACKAGES)
-
-
-def sources_of(names: Iterable[str]) -> dict[str, Path]:
-    """Return the modules and data in some files and folders of the package, by relative path.
-
-    Raises FileNotFoundError for a name without any.
-    """
-    sources: dict[str, Path] = {}
-    for name in names:
-        path = PACKAGE / name
-        files = [file for file in (path.rglob("*") if path.is_dir() else [path]) if file.suffix in SUFFIXES]
-        if not files or not files[0].is_file():
-            raise FileNotFoundError(f"{path} has no sources: correct the list of those that determine figures")
-        sources.update((file.relative_to(PACKAGE).as_posix(), file) for file in files)
-    return sources
-
-
-def digest_of_sources(sources: Mapping[str, Path], packages: Iterable[str]) -> str:
-    """Return the SHA-256 of the version, of sources and of the versions of packages."""
     parts = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sources.items()}
-    versions = {name: version_of(name) for name in packages}
+    versions = {name: version_of(name) for name in (PACKAGES_OF_OPTIMUM if optimum else PACKAGES)}
     return hashlib.sha256(canonical([__version__, parts, versions]).encode()).hexdigest()
 
 
