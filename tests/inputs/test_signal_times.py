@@ -92,6 +92,10 @@ GENERATION = ("01.07.2025 00:00 - 01.07.2025 01:00 (CET/CEST)", "01.07.2025 01:0
         # exports of generation state the zone in each cell
         ("MTU", GENERATION, {}, "2025-06-30T22:00Z"),
         ("Date (GMT+1)", ("2025-07-01 00:00", "2025-07-01 01:00"), {"tz": "Etc/GMT-1"}, "2025-06-30T23:00Z"),
+        ("Start time UTC+03:00", ("2025-07-01 00:00", "2025-07-01 01:00"), {"tz": "Etc/GMT-3"}, "2025-06-30T21:00Z"),
+        ("Start time UTC+00:00", ("2025-07-01 00:00", "2025-07-01 01:00"), {}, "2025-07-01T00:00Z"),
+        ("DATE (MM/DD/YYYY),MST", ("10/14/2018,00:00", "10/14/2018,01:00"), {"tz": "Etc/GMT+7"}, "2018-10-14T07:00Z"),
+        ("Date,Clock (CET/CEST)", ("2025-07-01,00:00", "2025-07-01,01:00"), {}, "2025-06-30T22:00Z"),
         ("time", ("2024-01-01 00:00:00+01", "2024-01-01 01:00:00+01"), {}, "2023-12-31T23:00Z"),
         # labels that end a minute early leave no gap
         ("time", ("1.1.2024 00:00 - 1.1.2024 00:59", "1.1.2024 01:00 - 1.1.2024 01:59"), {}, "2024-01-01T00:00Z"),
@@ -109,6 +113,9 @@ def test_zones_that_cells_state(read, head, labels, options, begin):
         ("time", "2025-07-01 00:00 (CET)", "is in CET, but Europe/Brussels has CEST then"),
         ("time (CET)", "2025-07-01 00:00", "column 'time (CET)' is in CET; say which as in tz=Europe/Berlin"),
         ("Date (GMT+1)", "2025-07-01 00:00", "column 'Date (GMT+1)' is in GMT+1; say which as in tz="),
+        ("Start time UTC+03:00", "2025-07-01 00:00", "column 'Start time UTC+03:00' is in UTC+03:00; say which as in"),
+        ("ObservationTime(LST)", "2025-07-01 00:00", "column 'ObservationTime(LST)' is in LST; say which as in tz="),
+        ("DATE (MM/DD/YYYY),MST", "10/14/2018,00:00", "column 'MST' is in MST; say which as in tz="),
     ],
 )
 def test_zones_that_are_not_those_of_the_run(read, head, label, message):

@@ -27,11 +27,14 @@ _UNITS = ((1e17, 1e9, "ns"), (1e14, 1e6, "us"), (LATEST_S, 1e3, "ms"))
 _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
                  "eet/eest": "Europe/Athens"}  # fmt: skip
 """Time zones in the name of a column of times, or in its cells, as in `MTU (CET/CEST)`."""
+_ZONE = r"(?:UTC|GMT)\s*[+-]\s*(?!00?(?::?00)?(?!\d))\d[\d:]*|CES?T|MES?Z|WES?T|EES?T|BST|[ECMP][DS]T"
 _OTHER_ZONE = re.compile(
-    r"[\[(]\s*((?:UTC|GMT)\s*[+-]\s*\d[\d:]*|CES?T|MES?Z|WES?T|EES?T|BST|[ECMP][DS]T|local(?: time)?)\s*[\])]",
-    re.IGNORECASE,
+    rf"[\[(]\s*(?P<within>{_ZONE}|LST|local(?: time)?)\s*[\])]|(?:^|\s)(?P<last>{_ZONE})\s*$", re.IGNORECASE
 )
-"""Zones in a name that are ambiguous: clocks may change or not, or several places are possible."""
+"""Zones in a name that are ambiguous: clocks may change or not, or several places are possible.
+
+They stand in brackets, or last, as in `MST` and `Start time UTC+03:00`.
+"""
 _SUMMER = ("CEST", "WEST", "EEST", "BST", "EDT", "CDT", "MDT", "PDT")
 _FAMILIES = ({"UTC", "GMT"}, {"CET", "CEST"}, {"WET", "WEST"}, {"EET", "EEST"}, {"GMT", "BST"})
 """Names of a zone in winter and in summer; UTC has two."""
@@ -69,7 +72,7 @@ def times_of(table: Table, name: str, file: SeriesSource) -> tuple[npt.NDArray[n
     # seconds need no pandas
     import pandas as pd
 
-    cells, end = _whole_dates(table, name, file)
+    cells, end, names = _whole_dates(table, name, file)
     # the time of a range is its begin
     ranges = _RANGE.search(cells[0]) is not None
     end = end and not ranges
@@ -77,19 +80,19 @@ def times_of(table: Table, name: str, file: SeriesSource) -> tuple[npt.NDArray[n
     texts = pd.Series(cells, name=name)
     stamps, offset, marks = _labels(texts.str.split(_RANGE, n=1).str[0] if ranges else texts, texts, table, file)
     if not offset:
-        zone = _parse_zone(texts, file)
+        zone = _parse_zone(texts, names, file)
         stamps, end = _localized(stamps, marks, zone, end, notes)
         _refuse_other_zones(stamps, marks, zone, texts, table)
     passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(passed, dtype=np.float64), True, end, notes
 
 
-def _whole_dates(table: Table, name: str, file: SeriesSource) -> tuple[list[str], bool]:
-    """Return the dates of a column of times, and True if they are ends of intervals. Raises InputError.
+def _whole_dates(table: Table, name: str, file: SeriesSource) -> tuple[list[str], bool, list[str]]:
+    """Return the dates of a column of times, True if they are ends, and the names of its columns. Raises InputError.
 
     A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
     """
-    cells, end = table.column(name), says_end(name)
+    cells, end, names = table.column(name), says_end(name), [name]
     are_days, are_clocks = (all(map(form.fullmatch, cells)) for form in (_DAY, _CLOCK))
     if are_days or are_clocks:
         # begins of days have begins of times of day
@@ -102,10 +105,12 @@ def _whole_dates(table: Table, name: str, file: SeriesSource) -> tuple[list[str]
             others = [(other, _clocks(other, texts, end, file)) for other, texts in hourly[:1]]
         if others:
             other, texts = others[0]
+            names.append(other)
             days, clocks = (cells, texts) if are_days else (texts, cells)
             end = end or says_end(other if are_days else name)
             cells = [f"{day} {'0' * (clock[1] == ':')}{clock}" for day, clock in zip(days, clocks, strict=True)]
-    return cells, file.stamp == "end" if file.stamp else end or any(map(_MIDNIGHT.search, cells))
+    end = file.stamp == "end" if file.stamp else end or any(map(_MIDNIGHT.search, cells))
+    return cells, end, names
 
 
 def _clocks(name: str, hours: list[str], end: bool, file: SeriesSource) -> list[str]:
@@ -191,20 +196,22 @@ def _labels(
     return stamps + days.to_numpy() * np.timedelta64(24, "h"), offset, marks
 
 
-def _parse_zone(texts: pd.Series[str], file: SeriesSource) -> str:
-    """Return the time zone of dates without an offset. Raises InputError."""
-    stated = STATED_ZONE.search(str(texts.name))
-    if stated is not None and stated[1].lower() in _HEADER_ZONES:
-        return _HEADER_ZONES[stated[1].lower()]
+def _parse_zone(texts: pd.Series[str], names: list[str], file: SeriesSource) -> str:
+    """Return the time zone of dates without an offset, in columns of some names. Raises InputError."""
+    for name in names:
+        stated = STATED_ZONE.search(name)
+        if stated is not None and stated[1].lower() in _HEADER_ZONES:
+            return _HEADER_ZONES[stated[1].lower()]
     if file.tz != "UTC":
         return file.tz
-    other = _OTHER_ZONE.search(str(texts.name))
-    if other is not None:
-        problem = f"column {texts.name!r} is in {other[1]}"
-        raise InputError(file.path, problem, "say which as in tz=Europe/Berlin, or tz=Etc/GMT-1 for UTC+1 all year")
+    for name in names:
+        other = _OTHER_ZONE.search(name)
+        if other is not None:
+            problem = f"column {name!r} is in {other['within'] or other['last']}"
+            raise InputError(file.path, problem, "say which as in tz=Europe/Berlin, or tz=Etc/GMT-1 for UTC+1 all year")
     marked = texts.str.extract(_MARK, expand=False).dropna()
-    names = marked.iloc[0].lower().split("/") if len(marked) else []
-    return next((zone for label, zone in _HEADER_ZONES.items() if {*names} & {*label.split("/")}), file.tz)
+    labels = marked.iloc[0].lower().split("/") if len(marked) else []
+    return next((zone for label, zone in _HEADER_ZONES.items() if {*labels} & {*label.split("/")}), file.tz)
 
 
 def _refuse_other_zones(
