@@ -146,6 +146,13 @@ def test_columns_are_chosen_by_kind(read):
     assert read.refused(text, "carbon").startswith("column 'price (EUR/MWh)' is of price, not of carbon")
     line = read.refused("time,a_kw,b_kw,price\n2024-01-01,1,2,3\n", "power")
     assert line == "which column is meant, of: a_kw, b_kw?; name it with column="
+    # a slash alone does not make the only carbon of a station of weather
+    text = "time,GHI (W/m2),dose [kWhr/m^2],temperature\n2024-01-01,1,2,3\n2024-01-02,1,2,3\n"
+    assert read.refused(text, "any").startswith("which column is meant, of: GHI (W/m2), dose [kWhr/m^2], temperature?")
+    line = read.refused(text, "carbon", relative=True)
+    assert line.startswith("no column of carbon among: GHI (W/m2) (irradiance), dose [kWhr/m^2] (a ratio), temperature")
+    assert read("time,t,lb/MWh\n2024-01-01,1,1000\n2024-01-02,1,1000\n", "any").values == pytest.approx([453.59237] * 2)
+    assert read("time,t,MOER/unit\n2024-01-01,1,2\n2024-01-02,1,2\n", "any").values == (2.0, 2.0)
     text = "time,power_kw,power_kw\n2024-01-01,1,2\n"
     assert read.refused(text, "power") == "2 columns are called 'power_kw'; rename all but one in the first line"
     assert read.refused(text, column="power_kw").startswith("2 columns are called 'power_kw'")

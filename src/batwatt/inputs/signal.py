@@ -24,6 +24,7 @@ from batwatt.model.signal import (
     UNSTATED,
     Unit,
     declared_unit,
+    is_ratio,
     kind_in,
     unit_in,
     unknown_unit,
@@ -298,6 +299,8 @@ def _value_column(table: Table, file: SeriesSource, time_column: str) -> str:
 
 def _of_quantity(kinds: dict[str, str | None], file: SeriesSource) -> list[str]:
     """Return the columns of the quantity, else one of another kind, to be refused, else those of unknown kinds."""
+    # a column called x/y is of anything, but for power
+    kinds = {name: "a ratio" if is_ratio(name) else kind for name, kind in kinds.items()}
     unknown = [name for name, kind in kinds.items() if kind is None]
     others = [name for name, kind in kinds.items() if kind in UNIT_OF]
     if file.quantity == "any":

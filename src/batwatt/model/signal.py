@@ -185,12 +185,13 @@ _UNITS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], tuple[float,
         ("a fraction", rf"^(?:{FRACTION}s?|p\.?u\.?)$", lambda _: (1.0, FRACTION)),
     )
 )
+_EMITTED = r"carbon|co2|emission|intensity|moer"
 _WORDS = {
     "price": r"price|cost|tariff|\b(?:eur|usd|gbp|chf)\b|[€$£]",
     "speed": r"wind_?\s?speed",
     "temperature": r"(?:^|[^a-z])temp(?:erature)?(?:[^a-z]|$)",
     "irradiance": r"irradiance|(?:^|[^a-z])(?:ghi|dni|dhi)(?:[^a-z]|$)",
-    "carbon": r"carbon|co2|emission|intensity|moer|/|(?:^|[ _])per[ _]",
+    "carbon": rf"{_EMITTED}|/|(?:^|[ _])per[ _]",
     "electric current": r"(?:^|[^a-z])[ad]c_current",
     "voltage": r"voltage",
     "humidity": r"humidity",
@@ -236,6 +237,11 @@ def kind_in(text: str) -> str | None:
     if unit is not None:
         return unit.kind
     return next((kind for kind, words in _WORDS.items() if re.search(words, _plain(text))), None)
+
+
+def is_ratio(text: str) -> bool:
+    """Return whether a column is of carbon only as its name is a ratio, as in `x/y`, without a word or a unit of it."""
+    return unit_in(text) is None and kind_in(text) == "carbon" and re.search(_EMITTED, _plain(text)) is None
 
 
 def factor_to(kind: str, unit: str, most: float, where: object) -> tuple[float, str]:
