@@ -70,6 +70,6 @@ def test_several_cases():
     assert cases_of("systems")["carbon"] is SYSTEMS["carbon"] and cases_of("carbon")["carbon"] is not SYSTEMS["carbon"]
     with pytest.raises(InputError, match="there are two cases 'adaptive'; choose another label: LABEL=CASE"):
         cases_of(["systems", "adaptive"])
-    for values in (3, b"x", [3], {"a": 3}, {"": "easy"}, {"a": "nothing"}):
+    for values in (3, b"x", [3], {"a": 3}, {"": "easy"}, {"a": "nothing"}, {"a": ""}, {"a": "{"}):
         with pytest.raises(InputError):
             cases_of(values)

@@ -124,6 +124,9 @@ def _declared(name: str) -> set[str] | None:
 
 def _no_case(text: str, rest: str, where: str) -> InputError:
     """Return the error for a text that is no case: an unknown option, or an unknown scheduler behind the label."""
+    names = _words(rest.partition("{")[0], where)
+    if not names:
+        return InputError(where, f"{text!r} is no case", _HINT)
     first = _words(text.partition("{")[0], where)[0]
     if _is_scheduler(first):
         declared = _declared(first) or set()
@@ -132,10 +135,9 @@ def _no_case(text: str, rest: str, where: str) -> InputError:
             if key not in declared:
                 hint = f"See `batwatt policies {first}`."
                 return UnknownNameError(f"{where} {first}", "option", key, declared, hint)
-    name = _words(rest.partition("{")[0], where)[0]
-    if not _is_scheduler(name):
+    if not _is_scheduler(names[0]):
         # its error explains an unknown name
-        scheduler_class(name)
+        scheduler_class(names[0])
     return InputError(where, f"{text!r} is no case", _HINT)
 
 
