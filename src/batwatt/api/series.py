@@ -11,11 +11,11 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.signal import UNSTATED, factor_to, parse_date_s, unit_in
-from batwatt.model.timeline import DEFAULT_STEP_S, LARGEST, MACHINES, Timeline
+from batwatt.model.timeline import DEFAULT_STEP_S, MACHINES, Timeline, bounded
 from batwatt.model.work import Array
 from batwatt.run.arguments import path_or, plain, real, wrong
 from batwatt.run.spec import SERIES
-from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S
+from batwatt.units import SINCE_1970_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,20 +43,9 @@ def series_or(name: str, value: Any, quantity: Quantity | None = None) -> Any:
     if quantity == "machines":
         if rows.unit not in ("", UNSTATED, MACHINES):
             raise InputError(name, f"is a series in {rows.unit}, not in machines", "give numbers of machines")
-        return _bounded(name, rows)
+        return bounded(rows, name)
     factor, unit = factor_to(quantity, rows.unit, max(rows.values), name)
-    return _bounded(name, rows if factor == 1.0 else rows.of(rows.array * factor, unit))
-
-
-def _bounded(name: str, series: Timeline) -> Timeline:
-    """Return the series. Raises InputError for a time or a value that readers of files refuse as too large."""
-    if not series.times_s[-1] <= LATEST_S:
-        problem = f"has a time of {series.times_s[-1]:.15g} s, {series.times_s[-1] / YEAR_S:.6g} years on"
-        raise InputError(name, problem, "divide its times by 1000 if they are milliseconds")
-    largest = max(-min(series.values), max(series.values))
-    if not largest <= LARGEST:
-        raise InputError(name, f"{largest:g} is larger than {LARGEST:g}, the bound of values", "correct the value")
-    return series
+    return bounded(rows if factor == 1.0 else rows.of(rows.array * factor, unit), name)
 
 
 def _number(name: str, value: Any) -> float | None:

@@ -29,7 +29,7 @@ from batwatt.model.signal import (
     unit_in,
     unknown_unit,
 )
-from batwatt.model.timeline import FRACTION, LARGEST, MACHINES, MAX_ROWS, Timeline, checked_capacity
+from batwatt.model.timeline import FRACTION, LARGEST, MACHINES, MAX_ROWS, Timeline, bounded, checked_capacity
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, YEAR_S, date_text, number_text
 
 SHORTEST_S = 1e-3
@@ -568,13 +568,10 @@ def _cut(
     until = int(np.searchsorted(times, end, side="left"))
     begins, length_s = times[first:until] - begin, end - begin
     begins[0] = 0.0
-    inside = tuple(values[first:until].tolist())
-    largest = max(length_s, -min(inside), max(inside))
-    if not largest <= LARGEST:
-        problem = f"{largest:g} is larger than {LARGEST:g}, the bound of times in s and of values"
-        raise InputError(file.path, problem, "correct it")
     date_s = begin if dated else None
-    series = Timeline(tuple(begins.tolist()), inside, name.strip(), str(file.path), unit, date_s, False, None, length_s)
+    rows = tuple(begins.tolist()), tuple(values[first:until].tolist())
+    series = Timeline(*rows, name.strip(), str(file.path), unit, date_s, False, None, length_s)
+    bounded(series, file.path)
     return series if file.period_s is None else series.averaged(file.period_s)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.model.work import Array, Steps
-from batwatt.units import HOUR_S, J_PER_KWH, REPORTED_S, date_text
+from batwatt.units import HOUR_S, J_PER_KWH, LATEST_S, REPORTED_S, YEAR_S, date_text
 
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
@@ -504,6 +504,18 @@ def least_around(series: Timeline, before_s: float, after_s: float) -> Timeline:
             first += 1
         least[time_s] = rows[0][1]
     return Timeline(tuple(least), tuple(least.values()), series.name, series.source, series.unit)
+
+
+def bounded(series: Timeline, where: object) -> Timeline:
+    """Return a series from a file or from Python. Raises InputError for a time or a value that is too large."""
+    for time_s, bound_s in ((series.times_s[-1], LATEST_S), (series.end_s, LARGEST)):
+        if not time_s <= bound_s:
+            problem = f"has a time of {time_s:.15g} s, {time_s / YEAR_S:.6g} years on"
+            raise InputError(where, problem, "divide its times by 1000 if they are milliseconds")
+    largest = max(-min(series.values), max(series.values))
+    if not largest <= LARGEST:
+        raise InputError(where, f"{largest:g} is larger than {LARGEST:g}, the bound of values", "correct the value")
+    return series
 
 
 def checked_capacity(series: Timeline, slots: int | None, where: object) -> Timeline:
