@@ -38,7 +38,7 @@ MOST_ROWS = 600_000
 """Rows up to which any gzip file unpacks: a year of minutes; a longer one has `LEAST_ROW` packed bytes for each row."""
 LEAST_ROW = 7
 """Packed bytes of a row: logs of jobs have 8 and more, equal rows a hundredth of one."""
-UNREADABLE = (OSError, EOFError, zlib.error, ValueError)
+_UNREADABLE = (OSError, EOFError, zlib.error, ValueError)
 """What reading a file raises, plain or in gzip."""
 LONGEST_LINE = 1 << 24
 """Most bytes of a line of a file that is read line by line."""
@@ -284,7 +284,7 @@ def readable(path: Path | str) -> Iterator[None]:
     refuse_device(path)
     try:
         yield
-    except UNREADABLE as error:
+    except _UNREADABLE as error:
         raise _unreadable(path, error) from None
 
 
@@ -378,7 +378,7 @@ class _Lines(io.RawIOBase):
         """Read bytes into a buffer; return their number. Raises InputError."""
         try:
             content = self._source.read(len(buffer))
-        except UNREADABLE as error:
+        except _UNREADABLE as error:
             raise _unreadable(self._path, error) from None
         buffer[: len(content)] = content
         end = content.rfind(b"\n")
@@ -400,17 +400,17 @@ def digest_of(path: Path) -> str | None:
 
 def is_file(path: Path | str) -> bool:
     """Return whether a path is a file; False, without an error, for one that is too long or has a null byte."""
-    return os.path.isfile(path)  # noqa: PTH113
+    return os.path.isfile(path)  # noqa: PTH113  (Path.is_file raises OSError for some names)
 
 
 def is_folder(path: Path | str) -> bool:
     """Return whether a path is a folder; False, without an error, for one that no folder can have."""
-    return os.path.isdir(path)  # noqa: PTH112
+    return os.path.isdir(path)  # noqa: PTH112  (Path.is_dir raises OSError for some names)
 
 
 def is_link(path: Path | str) -> bool:
     """Return whether a path is a symbolic link; False, without an error, for one that no link can have."""
-    return os.path.islink(path)  # noqa: PTH114
+    return os.path.islink(path)  # noqa: PTH114  (Path.is_symlink raises OSError for some names)
 
 
 def refuse_device(path: Path | str) -> None:

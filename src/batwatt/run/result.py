@@ -292,12 +292,11 @@ class Result(Described):
     @checked(title=optional(text))
     def plot_power(self, title: str | None = None) -> Figure:
         """Draw the power over time against the envelope (matplotlib). Raises InputError without energy accounting."""
-        from batwatt.results import drawing
-        from batwatt.results.drawing import power_figure
+        from batwatt.results.drawing import power_figure, styled
 
         if self.trace is None:
             raise InputError("plot_power", "the power is not known", "give the platform's hosts watts")
-        with drawing.styled():
+        with styled():
             return _displayed(power_figure(title or self.scheduler, self.trace, self.run.envelope))
 
     @checked(title=optional(text))

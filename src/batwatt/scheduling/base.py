@@ -223,7 +223,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     """True if the scheduler changes speeds of jobs: then delays become flops, and cores have several speeds."""
 
     def __init__(self, options: OptionValues = None) -> None:
-        self.settings: Settings = read_options(self.Options, options)  # type: ignore[assignment]  # a class has the two together
+        self.settings: Settings = read_options(self.Options, options)  # type: ignore[assignment]  # `Options` is the type of `Settings`
         super().__init__({name: getattr(self.settings, name) for name in self.settings.model_fields_set})
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
         self.platform = self.settings.platform
