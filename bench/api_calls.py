@@ -101,7 +101,7 @@ def campaign() -> None:
 def compare() -> None:
     cases = {
         "free": bw.Case("powercap", {"response": "none"}, "none"),
-        "mean": bw.Case("varcap", limit="mean"),
+        "mean": bw.Case("varcap", follow="mean"),
         "lww": bw.Case("varcap", {"termination": "lww"}),
     }
     jobs = bw.Workload.read("made/rich.csv", hosts=40)

@@ -86,7 +86,7 @@ def test_every_system_on_the_same_work():
     table = alone.table.set_index("case")
     states = alone.jobs.groupby("case", sort=False)["state"].value_counts().unstack(fill_value=0)
     assert (states.sum(axis=1) == 30).all() and (states["finished"] == table["jobs_finished"]).all()
-    limited = [name for name, case in SYSTEMS.items() if case.limit == "envelope"]
+    limited = [name for name, case in SYSTEMS.items() if case.follow == "envelope"]
     assert (table.loc[limited, "violations"] == 0).all() and table.loc["no limit", "violations"] > 0
     for name, trace in alone.traces.items():
         edges = [*trace.times_s.tolist(), trace.end_s]

@@ -128,8 +128,6 @@ def test_figures_of_one_name_are_equal(folder, house, door, options, cap):
         name: value for name, value in door(folder, options, house).items()
         if name in FIGURES and value is not None and not (isinstance(value, float) and math.isnan(value))
     }  # fmt: skip
-    # a comparison alone knows what is fed
-    values.pop("work_per_fed_host", None)
     if door is by_gym:
         # an episode has the capacity of all hosts where none is given, a run has none
         values = {name: value for name, value in values.items() if direct[name] is not None}

@@ -85,7 +85,7 @@ def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
         "simulate envelope": (bw.simulate, {**run, "scheduler": "powercap", "options": rules, "envelope": cap}),
         "simulate carbon": (bw.simulate, {**run, **carbon}),
         "compare": (bw.compare, {**run, "envelope": cap, "cases": two, "workers": 1, "samples": 2}),
-        "Case": (compared, {"scheduler": "powercap", "options": rules, "limit": "mean"}),
+        "Case": (compared, {"scheduler": "powercap", "options": rules, "follow": "mean"}),
         "campaign": (bw.campaign, {"declared": "study.yaml", "results": "results", "workers": 1}),
         "plan_checkpoints": (bw.plan_checkpoints, {"instance": PERIOD}),
         "plan_carbon": (bw.plan_carbon, {"job": PHASES, "signal": "nl.csv", "deadline_s": 43200.0}),

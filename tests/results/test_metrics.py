@@ -278,7 +278,7 @@ def test_figures_that_cannot_be_computed_again_stay(house):
     assert (metrics["energy_j"], metrics["carbon_g"], metrics["steps"]) == (500.0, 0.075, 1)
     inputs = ("-p", platform, "-w", workload)
     again = house.batwatt("metrics", house.out / "x", *inputs, "--long", 3)
-    left = "violations, energy_above_cap_j, unused_j, steps, carbon_g"
+    left = "violations, energy_above_cap_j, unused_j, work_per_fed_host, steps, carbon_g"
     assert again.code == 0 and again.err == f"as the run left them, as its other inputs are not given: {left}\n"
     assert (house.metrics(), house.file("x_power.csv")) == (metrics, power)
     # with another envelope its figures are those of that one: 50 W under a cap of 40 W for 10 s

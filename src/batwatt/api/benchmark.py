@@ -29,6 +29,7 @@ from batwatt.inputs.batch_logs import USUAL
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.compared import mean_of, sure
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
+from batwatt.run.spec import Follow
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.benchmark import benchmark, data_folder
 from batwatt.study.comparison import Case
@@ -52,7 +53,7 @@ class Entry:
     label: str
     scheduler: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
-    limit: str = "envelope"
+    limit: Follow = "envelope"
     policy: str = ""
     sha256: str = ""
     cells: Mapping[str, Sequence[Row]] = field(default_factory=dict)

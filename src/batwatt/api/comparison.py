@@ -36,6 +36,7 @@ from batwatt.model import workload as workloads
 from batwatt.model.platform import MachinePower, Platform
 from batwatt.model.signal import Window
 from batwatt.model.timeline import least_of
+from batwatt.results.compared import COMPARED
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.run.arguments import (
     checked,
@@ -249,7 +250,7 @@ def _comparison(
             task = RunTask(label, window, seed if case.draws else first_seed)
             if task in results:
                 about = {"case": label, "scheduler": case.name, "window": window, "seed": seed}
-                rows.append(about | runs.figures_of(task, results[task]))
+                rows.append(about | {name: results[task].figures.get(name) for name in COMPARED})
     of_first_seed = {task: run for task, run in results.items() if task.seed == first_seed}
     rejections: dict[str, dict[str, int]] = {}
     for task, run in of_first_seed.items():

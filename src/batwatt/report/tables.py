@@ -133,12 +133,12 @@ def jobs_of(by: str, group: str) -> str:
 
 
 def about_cases(data: ComparedCases) -> list[PageTable]:
-    """Return the scheduler, the options and the limit of each case, and the reasons of cases without results."""
+    """Return the scheduler, the options of each case and what it follows, and the reasons of cases without results."""
     # a campaign has an envelope, or none, for each instance
     free = data.machines is not None and data.envelope is None
     rows = [
         (label, facts.scheduler, json.dumps(dict(facts.options), ensure_ascii=False, default=str) if facts.options
-         else "", FOLLOWS["none"] if free else FOLLOWS.get(facts.limit, facts.limit))
+         else "", FOLLOWS["none"] if free else FOLLOWS.get(facts.follow, facts.follow))
         for label, facts in data.cases.items()
     ]  # fmt: skip
     tables = [text_table("abouts", "The cases", ("case", "scheduler", "options", "follows"), rows)]

@@ -176,7 +176,7 @@ def _least(value: float) -> float:
 
 def _reference(data: ComparedCases, winner: str, first: Figure) -> str | None:
     """Return the first case without a limit, else the first one; instead of the winner the best case not rated."""
-    free = (label for label in data.labels if data.cases[label].limit == "none")
+    free = (label for label in data.labels if data.cases[label].follow == "none")
     reference = next(free, data.labels[0])
     if reference != winner:
         return reference

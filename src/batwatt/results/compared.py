@@ -31,7 +31,7 @@ COMPARED = (
     "finished_work_fraction", "work_per_fed_host", "energy_j", "violations", "energy_above_cap_j", "unused_j",
     "carbon_g", "cost", "makespan_s",
 )  # fmt: skip
-"""Figures of the table of cases; the cap of all cases is the envelope, whatever limit they follow."""
+"""Figures of the table of cases; the cap of all cases is the envelope, whatever part of it they follow."""
 GOALS = {"wait": "mean_wait_s", "slowdown": "mean_bounded_slowdown", "energy": "energy_j", "carbon": "carbon_g",
          "cost": "cost"}  # fmt: skip
 """Goal of a verdict -> the figure of which the best case has least."""
@@ -42,11 +42,11 @@ QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 
 
 @dataclass(frozen=True)
 class CaseFacts:
-    """A case: a scheduler, its options, and the `limit` that it follows: envelope, mean or none."""
+    """A case: a scheduler, its options, and what it follows of the envelope (`follow`): envelope, mean or none."""
 
     scheduler: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    limit: str = "envelope"
+    follow: str = "envelope"
     random: bool = False
     """Whether the scheduler draws random numbers, so that results differ between seeds."""
 

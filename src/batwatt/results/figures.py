@@ -93,6 +93,9 @@ METRICS = (
             "energy above the cap", "above\ncap"),
     _energy("unused_j", "J", "energy that the cap allowed and no host drew until the end of the last job", "lower",
             "unused energy", "unused", decimals=1),
+    Figure("work_per_fed_host", "", "host s of work of finished jobs at full speed / host s that the envelope feeds at "
+           "full watts until the last end; above 1 where hosts draw less, or the scheduler follows no power", "higher",
+           "work per fed host", "work\nper fed\nhost"),
     _count("jobs_total", "jobs", "jobs of the workload"),
     _count("jobs_rejected", "jobs", "jobs that were refused", "lower", "rejected jobs", "re-\njected", "jobs"),
     _count("jobs_failed", "jobs", "runs of a job that ended with an error code", "lower", "failed jobs", "failed",
@@ -144,10 +147,6 @@ METRICS = (
 _OTHERS = (
     _count("kills", "jobs", "kills for power + kills at the walltime", "lower", "kills", "kills\npower +\nwalltime",
            parts=("killed_power", "killed_walltime")),
-    # of a case compared with others
-    Figure("work_per_fed_host", "", "host s of work of finished jobs at full speed / host s that the power feeds at "
-           "full watts until the last end; above 1 where hosts draw less, or the case follows no power", "higher",
-           "work per fed host", "work\nper fed\nhost"),
     # of a cell of the benchmark
     Figure("score", "", "slowdown of all jobs, lost ones included, relative to EASY without a limit: geometric mean",
            "lower", "score", "score", decimals=3),

@@ -73,6 +73,7 @@ import numpy as np
 from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.files import read_text, write_json
+from batwatt.model.platform import MachinePower, Platform
 from batwatt.model.signal import Window
 from batwatt.model.timeline import Timeline
 from batwatt.model.work import flops_of
@@ -100,6 +101,7 @@ def measured(
     window: Window | None = None,
     long_s: float = LONG_S,
     signals: Mapping[str, Timeline] = MappingProxyType({}),
+    platform: Platform | None = None,
 ) -> tuple[Values, RunTable]:
     """Return the figures of a run, or of files under a prefix, and the table of its rows.
 
@@ -108,9 +110,9 @@ def measured(
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `signals`: g or
-    money per kWh, by figure. A job that was resubmitted waits from its first submission. A
-    run that ends after the window counts as unfinished and in no other number of jobs, whatever its state. Raises
-    InputError if the files are missing, malformed or of another workload.
+    money per kWh, by figure; `platform`: the hosts that the envelope feeds. A job that was resubmitted waits from its
+    first submission. A run that ends after the window counts as unfinished and in no other number of jobs, whatever its
+    state. Raises InputError if the files are missing, malformed or of another workload.
     """
     data = run if isinstance(run, RunData) else RunData(run)
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
@@ -146,10 +148,34 @@ def measured(
     }
     if envelope is not None:
         figures["steps"] = step_bounds(envelope, makespan_s)[2]
+        if platform is not None:
+            figures["work_per_fed_host"] = _work_per_fed_host(run_table, platform, envelope, makespan_s)
     for name, value in figures.items():
         if value is not None and not math.isfinite(value):
             raise ValueError(f"{name} must be finite or None, got {value!r}")
     return figures, run_table
+
+
+def _work_per_fed_host(run_table: RunTable, platform: Platform, envelope: Timeline, end_s: float) -> float | None:
+    """Return the host s of work of completed jobs / the host s that the envelope feeds until `end_s`, in s.
+
+    Fed hosts are those of a machine x the machines that the power feeds at their full watts. None without fed hosts,
+    and for hosts without watts or that save nothing when off.
+    """
+    try:
+        power = MachinePower.of(platform)
+    except InputError:
+        return None
+    fed = power.fed_by(envelope.upto(end_s) if envelope.repeats and end_s > 0.0 else envelope)
+    edges_s = np.append(np.clip(fed.times_s, 0.0, end_s), end_s)
+    # the first row holds before its time, too
+    edges_s[0] = 0.0
+    fed_s = float(fed.array @ np.diff(edges_s))
+    if not fed_s > 0.0:
+        return None
+    jobs = run_table.declared
+    useful_s = np.nansum((jobs.left_s * jobs.cores)[~np.isnan(run_table.completed_s)])
+    return float(useful_s / (fed_s * len(platform) / power.machines))
 
 
 def write_metrics(prefix: Path | str, metrics: Values) -> Path:

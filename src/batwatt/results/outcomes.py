@@ -47,17 +47,6 @@ class JobOutcomes:
     energy_j: Floats
     full_speed_slowdown: Floats
 
-    @property
-    def finished(self) -> np.ndarray:
-        """Mask of the jobs that completed."""
-        return ~np.isnan(self.end_s)
-
-    @property
-    def useful_host_s(self) -> float:
-        """Host seconds of work, at full speed, of the jobs that completed."""
-        work = (self.length_s * self.hosts)[self.finished]
-        return float(np.nansum(work))
-
 
 def job_outcomes(table: RunTable, data: RunData, workload: Workload, platform: Platform) -> JobOutcomes:
     """Return the outcomes of the jobs of a workload in a run, of its table without a window. Raises InputError."""

@@ -235,7 +235,7 @@ class PreparedRun:
         """
         spec, follows = self.spec, _options_of(kind)
         options = _options_with_inputs(spec, self.platform)
-        envelope, capacity = self.envelope, self.capacity
+        envelope, capacity = self._followed, self.capacity
         # on the clock of the run, and until it ends
         if capacity is not None:
             options["capacity"] = capacity
@@ -261,7 +261,26 @@ class PreparedRun:
         for name in ("envelope", "capacity", "until_s", "switch") if follows else ():
             if name not in follows and name not in spec.options:
                 options.pop(name, None)
-        return replace(self, envelope=envelope, capacity=capacity), options
+        # figures are against the envelope, whatever the scheduler follows
+        return replace(
+            self, envelope=envelope if spec.follow == "envelope" else self.envelope, capacity=capacity
+        ), options
+
+    @property
+    def _followed(self) -> Timeline | None:
+        """Power in W that the scheduler follows: the envelope, its mean while jobs are submitted, or no limit.
+
+        The mean is over the rows of the envelope if all jobs are submitted at 0 s.
+        """
+        envelope, follow = self.envelope, self.spec.follow
+        if envelope is None or follow == "envelope":
+            return envelope
+        if follow == "none":
+            power = MachinePower.of(self.platform)
+            return Timeline((0.0,), (power.machines * power.full_w,), envelope.name, "no limit")
+        end_s = self.measured.last_submission_s or envelope.end_s
+        mean_w = sum(value * (end - begin) for begin, end, value in envelope.steps(0.0, end_s)) / end_s
+        return Timeline((0.0,), (mean_w,), envelope.name, f"mean of {envelope.source}")
 
     def _remark_delays(self) -> None:
         """Warn of delays that do not slow down under a scheduler that changes speeds, and mark the warning as given."""

@@ -134,6 +134,7 @@ class Result(Described):
             window=run.spec.window,
             long_s=run.spec.long_s,
             signals=run.signals,
+            platform=run.platform,
         )
 
     @property

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from batwatt.model.workload import Workload
 
 EngineName = Literal["embedded", "wire", "batsim"]
+Follow = Literal["envelope", "mean", "none"]
+"""Part of the envelope that a scheduler follows: all, its mean, or nothing."""
 SERIES: Mapping[str, Quantity] = {"envelope": "power", "capacity": "machines", "carbon": "carbon", "price": "price"}
 """Field of `RunSpec` -> quantity of its series."""
 _SECOND_NAMES = {"slurm": "multifactor"}
@@ -74,6 +76,8 @@ class RunSpec:
         "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/signals.md).",
         default=None,
     )
+    follow: Follow = "envelope"
+    """Part of the envelope that the scheduler follows; figures are against all of it."""
     capacity: SeriesSpec | Timeline | None = _input(
         "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or generated, as in "
         "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "

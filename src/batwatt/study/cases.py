@@ -5,19 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from batwatt.checks import shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.run.arguments import options_from, options_of, wrong
+from batwatt.run.arguments import one_of, options_from, options_of, wrong
 from batwatt.run.find_scheduler import is_file_name, is_ours, scheduler_class, scheduler_names
-from batwatt.run.spec import own_name
-from batwatt.study.comparison import LIMITS, Case
+from batwatt.run.spec import Follow, own_name
+from batwatt.study.comparison import Case
 
 SYSTEMS: Mapping[str, Case] = {
     "as today": Case("multifactor", {}, "none"),
     "no limit": Case("powercap", {"order": "fcfs", "backfilling": "easy", "response": "none"}, "none"),
-    "constant": Case("varcap", {"termination": "random"}, "mean"),
+    "constant": Case("varcap", {"termination": "random"}, follow="mean"),
     "kill at random": Case("varcap", {"termination": "random"}),
     "powercap HFLD": Case("powercap", {"order": "slowdown", "backfilling": "easy", "response": "hfld"}),
     "powercap frugal": Case("powercap", {"order": "slowdown", "backfilling": "easy", "response": "frugal"}),
@@ -164,6 +164,5 @@ def _case(label: str, value: Any, where: str) -> Case:
     if value.options is None:
         raise wrong(f"{place}: options", "a dict with names as keys", None, "give for instance {}")
     options_of(f"{place}: options", value.options)
-    if not (isinstance(value.limit, str) and value.limit in LIMITS):
-        raise InputError(place, f"limit {shown(value.limit)} is not known", f"use {', '.join(LIMITS)}")
+    one_of(get_args(Follow))(f"{place}: follow", value.follow)
     return value

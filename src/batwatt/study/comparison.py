@@ -15,15 +15,13 @@ from uuid import uuid4
 from batwatt.errors import BatwattError, InputError, errors_of
 from batwatt.files import digest_of
 from batwatt.model.platform import MachinePower, MachineSpec, Platform
-from batwatt.model.timeline import Timeline
-from batwatt.results.compared import COMPARED, CaseFacts
-from batwatt.results.power import compare as against
+from batwatt.results.compared import CaseFacts
 from batwatt.results.run_files import file_of
 from batwatt.run.files import outputs_of, staging
 from batwatt.run.find_scheduler import SchedulerError, scheduler_class
 from batwatt.run.loader import loaded_plugins
 from batwatt.run.prepared import check_options
-from batwatt.run.spec import RunSpec
+from batwatt.run.spec import Follow, RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.cells import FORMAT, Contents, code_digest
 from batwatt.study.execute import CellOutcome, CellTask
@@ -33,8 +31,6 @@ from batwatt.study.spec import canonical
 from batwatt.study.store import Store
 
 _log = logging.getLogger(__name__)
-LIMITS = ("envelope", "none", "mean")
-"""Parts of the envelope that a case may follow: all, nothing, its mean."""
 SERIES = ("envelope", "capacity", "signal", "price")
 """Options of a case that are series, from 0 s of its run on."""
 RESUME = "run the same comparison again"
@@ -42,11 +38,11 @@ RESUME = "run the same comparison again"
 
 @dataclass(frozen=True)
 class Case:
-    """A case: a scheduler and its options. `limit`: the part of the envelope that it follows, one of `LIMITS`."""
+    """A case: a scheduler, its options, and the part of the envelope that it follows: envelope, mean or none."""
 
     scheduler: Any
     options: Mapping[str, Any] = field(default_factory=dict)
-    limit: str = "envelope"
+    follow: Follow = "envelope"
 
     @property
     def name(self) -> str:
@@ -62,7 +58,7 @@ class Case:
     @property
     def facts(self) -> CaseFacts:
         """Facts of the case for pages."""
-        return CaseFacts(self.name, self.options, self.limit, self.draws)
+        return CaseFacts(self.name, self.options, self.follow, self.draws)
 
 
 @dataclass(frozen=True)
@@ -296,7 +292,8 @@ class ComparedRuns:
             workloads=(sample.workload,),
             scheduler=case.scheduler,
             options={**case.options, "seed": task.seed} if case.draws else case.options,
-            envelope=self._followed(case, sample),
+            envelope=sample.cap,
+            follow=case.follow,
             carbon=sample.signals["carbon_g"],
             price=sample.signals["cost"],
             delays_to_flops=self.delays_to_flops,
@@ -306,37 +303,6 @@ class ComparedRuns:
     def _named(self, task: RunTask) -> str:
         """Return the name of a run in a message."""
         return f"case {task.case!r}" + (f", window {task.window}" if len(self.samples) > 1 else "")
-
-    def _followed(self, case: Case, sample: Sample) -> Timeline | None:
-        """Return the power that a case follows, in W; None without an envelope and a capacity."""
-        cap, power = sample.cap, self.power
-        if cap is None:
-            return None
-        if case.limit == "none":
-            return Timeline((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
-        if case.limit == "envelope":
-            return cap
-        # a constant limit of the same energy
-        energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, sample.length_s))
-        return Timeline((0.0,), (energy_j / sample.length_s,), cap.name, f"mean of {cap.source}")
-
-    def figures_of(self, task: RunTask, run: CellOutcome) -> dict[str, float | int | None]:
-        """Return the figures of a run, rounded as in its files, against the envelope, also if its case has no limit."""
-        cap, power = self.samples[task.window - 1].cap, self.power
-        figures = {name: run.figures.get(name) for name in COMPARED}
-        if cap is None:
-            return figures
-        end_s = run.figures["makespan_s"] or 0.0
-        fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
-        if fed_s > 0.0 and run.jobs is not None:
-            used = run.jobs.useful_host_s / (fed_s * len(self.hosts) / power.machines)
-            figures["work_per_fed_host"] = round(used, 6)
-        if run.trace is not None:
-            pieces = against(run.trace, cap)
-            figures["violations"] = pieces.violations
-            figures["energy_above_cap_j"] = round(pieces.above_j, 6)
-            figures["unused_j"] = round(pieces.unused_j, 6)
-        return figures
 
 
 def refuse_failures(ended: Mapping[RunTask, CellOutcome], lenient: Collection[str]) -> dict[str, str]:
