@@ -86,18 +86,18 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
 def command(path: str, times: str) -> None:
     """Run `batwatt campaign run`; append a line with wall s and processor s of each run to the file `times`."""
     from batwatt.cli.main import main
-    from batwatt.study import pools
+    from batwatt.study import executors
 
-    execute_quietly = pools.execute_quietly
+    execute_silently = executors.execute_silently
 
     def timed(task: Any) -> Any:
         began, began_cpu = time.perf_counter(), time.process_time()
-        outcome = execute_quietly(task)
+        outcome = execute_silently(task)
         with Path(times).open("a") as out:
             out.write(f"{time.perf_counter() - began} {time.process_time() - began_cpu}\n")
         return outcome
 
-    pools.execute_quietly = timed
+    executors.execute_silently = timed
     main(["campaign", "run", path, "--results", str(Path(path).parent), "-j", str(CORES)])
 
 

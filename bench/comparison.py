@@ -20,8 +20,8 @@ import pandas as pd
 import batwatt as bw
 from batwatt.api import comparison
 from batwatt.model.timeline import Timeline
-from batwatt.study import pools
-from batwatt.study.execute import CellOutcome, CellTask
+from batwatt.study import executors
+from batwatt.study.cells import CellOutcome, CellTask
 from batwatt.units import DAY_S, HOUR_S
 
 JOBS = 10_000
@@ -72,7 +72,7 @@ def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[
     """Run the cases and write their files; return the time of each in s, which processes append to PREFIX.times."""
     times = prefix.with_suffix(".times")
     by_name = {f"case {label!r}": label for label in labels}
-    before = pools.execute, pools.execute_silently
+    before = executors.execute, executors.execute_silently
 
     def timed(task: CellTask) -> CellOutcome:
         outcome = before[0](task)
@@ -80,12 +80,12 @@ def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[
             out.write(f"{outcome.elapsed_s}\t{by_name[task.name]}\n")
         return outcome
 
-    pools.execute = pools.execute_silently = timed
+    executors.execute = executors.execute_silently = timed
     cases = {label: CASES[label] for label in labels}
     inputs = (bw.Platform.machines(MACHINES, 1), load(count), power(), cases)
     results = bw.compare(*inputs, carbon=signal(), workers=workers)
     results.save(prefix, by=("user", "size"))
-    pools.execute, pools.execute_silently = before
+    executors.execute, executors.execute_silently = before
     rows = (line.split("\t") for line in times.read_text(encoding="utf-8").splitlines())
     return {label: float(took_s) for took_s, label in rows}
 

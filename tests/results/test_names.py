@@ -20,7 +20,7 @@ from batwatt.results.compared import COMPARED, NOT_MEASURED
 from batwatt.results.figures import BOUND_S, FIGURES, METRICS
 from batwatt.results.groups import groups_of, known_groupings, union_of
 from batwatt.results.job_power import JOB_POWER
-from batwatt.study.table import SCHEMA
+from batwatt.study.campaign import SCHEMA
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"
 NAMING = {"window", "seed", "cap_seed"}

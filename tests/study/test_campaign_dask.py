@@ -12,7 +12,7 @@ from queue import SimpleQueue
 import pytest
 from waiting import wait_for
 
-from batwatt.study import pools
+from batwatt.study import executors
 
 distributed = pytest.importorskip("distributed")
 GRID = {"order": ["fcfs", "asc", "desc"]}
@@ -73,7 +73,7 @@ def test_the_scheduler_vanishes(small, monkeypatch):
             process.kill()
             return super().get()
 
-    monkeypatch.setattr(pools, "SimpleQueue", Results)
+    monkeypatch.setattr(executors, "SimpleQueue", Results)
     ended = small.run("--dask", json.loads(file.read_text())["address"])
     warning, problem = ended.err.strip().split("\n")
     assert ended.code == 1 and "no workers yet" in warning and "went away (a run was cancelled)" in problem
@@ -88,7 +88,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("args, problem", REFUSED, ids=[row[1] for row in REFUSED])
 def test_clusters_that_are_refused(small, monkeypatch, args, problem):
-    monkeypatch.setattr("batwatt.study.pools.CONNECT_S", 0.5)
+    monkeypatch.setattr("batwatt.study.executors.CONNECT_S", 0.5)
     small.declare()
     ended = small.run(*args)
     assert ended.code == 2 and problem in ended.line

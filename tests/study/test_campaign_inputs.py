@@ -11,9 +11,8 @@ from cli_house import ROOT
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.spec import parse_series
 from batwatt.study.campaign import CampaignFolder, campaign_in
-from batwatt.study.execute import execute, task_of
-from batwatt.study.generated import traits
-from batwatt.study.sources import Sources
+from batwatt.study.cells import execute
+from batwatt.study.grid import Sources, task_of, traits
 from batwatt.study.spec import Campaign
 from batwatt.study.yaml_model import parse_declared
 
@@ -163,7 +162,6 @@ def test_names_of_capacities(risky):
     """As in the studies of papers; a quarter of a range of 0.2 is 0.05, by default or explicitly."""
     quarter, explicit = ({"spec": f"walk:range=0.2{more}", "seeds": [1]} for more in ("", ",step=0.05"))
     assert capacity_names(risky, quarter, explicit) == ["walk-0.2-0.05-3600-s1"]
-    assert key(risky, VARIED, capacities=[quarter]) == key(risky, VARIED, capacities=[explicit])
     # a name has the keys that are not usual
     fixed = {"spec": "walk:mean=0.5,window=60,seed=3"}
     assert capacity_names(risky, fixed) == ["walk-0.6-0.15-3600-mean0.5-window60"]
@@ -194,7 +192,7 @@ def test_options_that_inputs_set(risky):
 
     options, reference = options_of()
     assert options == {"strategy": "target-asap", "seed": 4}
-    assert reference == str((risky.folder / "hours.csv").resolve())
+    assert reference == (risky.folder / "hours.csv").resolve()
     # what is declared goes first
     options, reference = options_of(options={"strategy": "target-asap", "reference": None})
     assert options == {"strategy": "target-asap", "seed": 4} and reference is None
@@ -203,7 +201,7 @@ def test_options_that_inputs_set(risky):
     files = {"capacities": ["fewer.csv"], "workloads": [{"trace": "jobs.txt"}]}
     assert options_of(**files) == ({"strategy": "target-asap"}, None)
     files["workloads"] = [{"trace": "jobs.txt", "reference": "jobs.txt"}]
-    assert options_of(**files)[1] == str((risky.folder / "jobs.txt").resolve())
+    assert options_of(**files)[1] == (risky.folder / "jobs.txt").resolve()
     # and a scheduler that has no such options is told nothing
     assert options_of(scheduler="easyBackfill", options={}, label="x") == ({}, None)
     # the seed of a walk is that of random terminations
@@ -250,7 +248,6 @@ def test_what_does_not(risky):
     risky.house.write("alike.txt", FILES["jobs.txt"])
     again = {"capacities": ["same.csv"], "workloads": [{"trace": "alike.txt", "window": [0, 100.0]}]}
     assert key(risky, **again, label="other") == before
-    assert key(risky, VARIED, workloads=[TRACE | {"length_unit": "h"}]) == key(risky, VARIED)
     assert key(risky, FILED, workloads=[{"files": "w/a.json", "ignore_communication": False}]) == key(risky, FILED)
     (risky.folder / "elsewhere").mkdir()
     risky.house.write("elsewhere/copy.csv", FILES["DE.csv"])

@@ -13,7 +13,7 @@ from batwatt.run.find_scheduler import load_plugins
 from batwatt.study import cells as cells_module
 from batwatt.study.campaign import campaign_in
 from batwatt.study.cells import code_digest
-from batwatt.study.execute import task_of
+from batwatt.study.grid import task_of
 
 
 def key(small, **changes) -> str:

@@ -13,8 +13,8 @@ from contextlib import closing
 
 import pytest
 
-from batwatt.study import processes
-from batwatt.study.processes import Died, cpu_count, in_processes
+from batwatt.study import executors
+from batwatt.study.executors import Died, cpu_count, in_processes
 from batwatt.study.store import CampaignStopped
 
 
@@ -59,7 +59,7 @@ def test_none_is_left_after_an_error_or_when_no_more_is_wanted():
 
 def test_no_process_begins(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "_end_with", lambda _: os._exit(1))
+        patch.setattr(executors, "_end_with", lambda _: os._exit(1))
         with pytest.raises(CampaignStopped, match="die before they run anything"):
             list(in_processes(square, range(4), 2))
 
@@ -95,7 +95,7 @@ def test_handlers_are_not_inherited():
 def test_cores_of_a_container(tmp_path, monkeypatch, files, cores):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(processes, "QUOTAS", tuple(tmp_path / name for name in ("max", "quota", "period")))
+    monkeypatch.setattr(executors, "QUOTAS", tuple(tmp_path / name for name in ("max", "quota", "period")))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     assert cpu_count() == cores
 
@@ -103,7 +103,7 @@ def test_cores_of_a_container(tmp_path, monkeypatch, files, cores):
 @pytest.mark.parametrize("threads", [0, 1])
 def test_an_interrupt_while_a_process_starts_leaves_none_behind(monkeypatch, threads):
     """Whichever thread receives it: the main one does not take it then."""
-    started, workers = processes._started, []
+    started, workers = executors._started, []
     over = threading.Event()
     for _ in range(threads):
         threading.Thread(target=over.wait, daemon=True).start()
@@ -115,7 +115,7 @@ def test_an_interrupt_while_a_process_starts_leaves_none_behind(monkeypatch, thr
         time.sleep(0.1)
         return workers[-1]
 
-    monkeypatch.setattr(processes, "_started", interrupted)
+    monkeypatch.setattr(executors, "_started", interrupted)
     # others may have set a handler of their own
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -151,5 +151,5 @@ def circles(_: int) -> int:
 @pytest.mark.parametrize(("every_s", "alive"), [(0.0, [1, 1, 1]), (60.0, [1, 2, 3])])
 def test_processes_collect_garbage_between_runs(monkeypatch, every_s, alive):
     """At most once in `COLLECT_S`: a run of a campaign of thousands leaves some 30 MB of it."""
-    monkeypatch.setattr(processes, "COLLECT_S", every_s)
+    monkeypatch.setattr(executors, "COLLECT_S", every_s)
     assert list(in_processes(circles, range(3), 1)) == alive

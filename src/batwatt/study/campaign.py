@@ -1,17 +1,18 @@
-"""A campaign: its declaration, the state of its runs, and the execution of those that are missing."""
+"""A campaign: its declaration, the state of its runs, their execution, and its table."""
 
 from __future__ import annotations
 
 import platform as python_platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import IO, Any
 
 from batwatt._version import __version__
-from batwatt.errors import InputError, argument, errors_of
+from batwatt.errors import InputError, argument, errors_of, extra
 from batwatt.files import read_text
 from batwatt.inputs.batsim_files import read_events
 from batwatt.inputs.formats import read_reference
@@ -19,16 +20,15 @@ from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of
 from batwatt.inputs.platform_files import platform_of
 from batwatt.inputs.signal import read_series
 from batwatt.inputs.spec import SeriesSpec
+from batwatt.results.figures import METRICS
 from batwatt.run.files import version_of
 from batwatt.run.find_scheduler import SchedulerError
 from batwatt.run.prepared import check_options
-from batwatt.study.cells import Cell, code_digest, expand
-from batwatt.study.execute import CellOutcome, task_of
-from batwatt.study.pools import check_dask, run_cells
-from batwatt.study.processes import cpu_count
-from batwatt.study.spec import OPTIMUM, Campaign, folder_name
+from batwatt.study.cells import CellOutcome, code_digest
+from batwatt.study.executors import check_dask, cpu_count, run_cells
+from batwatt.study.grid import Cell, expand, task_of, traits
+from batwatt.study.spec import OPTIMUM, Campaign, canonical, folder_name, plain
 from batwatt.study.store import COPY, INPUTS, CampaignStopped, Store, check_studies
-from batwatt.study.table import write_table
 from batwatt.study.yaml_model import parse_declared
 
 LOGGED = ("pyarrow", "pybatsim", "numpy", "pandas")
@@ -40,6 +40,31 @@ StudyStates = dict[str, dict[str, int]]
 """Study -> state of `STATES` -> number of rows."""
 RUN_S = 0.1
 """Work of a run in units of the effort of an optimum, about 1 s each; only for the estimate of the remaining time."""
+with extra("campaign"):
+    import pyarrow as pa
+PARTS = ("backfilling", "order", "response", "strategy")
+"""Options with columns of their own."""
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("study", "label", "platform", "workload", "envelope", "capacity")),
+        *((name, pa.string()) for name in ("scheduler", "options")),
+        ("seed", pa.int64()),
+        *((name, pa.string()) for name in ("engine", *PARTS)),
+        ("cap_structure", pa.string()),
+        *(
+            (f"cap_{name}", pa.float64())
+            for name in ("range", "step", "period_s", "mean", "headroom", "saved", "gained")
+        ),
+        ("cap_seed", pa.int64()),
+        *((name, pa.string()) for name in ("status", "error", "rejected_because")),
+        *((figure.name, pa.int64() if figure.whole else pa.float64()) for figure in METRICS),
+        ("lower_bound", pa.float64()),
+        ("gap", pa.float64()),
+        ("proven_optimal", pa.bool_()),
+        ("key", pa.string()),
+    ]
+)
+"""Name and type of every column, in order."""
 
 
 class CampaignFolder:
@@ -141,8 +166,8 @@ def carry_out(
     store = declared.store
     with store.locked():
         records, damaged = declared.records()
-        files = {cell.identity["scheduler_file"]: cell.option_names for cell in declared.cells}
-        store.declare(declared.text, declared.origin, {sha256: names for sha256, names in files.items() if sha256})
+        files = {cell.scheduler_file.sha256: cell.option_names for cell in declared.cells if cell.scheduler_file}
+        store.declare(declared.text, declared.origin, files)
         store.log(*damaged)
         wanted = {cell.key: cell for cell in reversed(declared.cells) if not only or cell.study in only}
         left = [cell for key, cell in reversed(wanted.items()) if _status(records.get(key)) != "done"]
@@ -159,7 +184,7 @@ def carry_out(
         def save(outcome: CellOutcome) -> None:
             nonlocal ended, failed, left_s
             cell = wanted[outcome.key]
-            store.save(outcome, cell.identity)
+            store.save(outcome, cell.place)
             records[outcome.key] = replace(outcome, files={})
             store.log(*_lines(cell, outcome))
             ended += 1
@@ -263,3 +288,28 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                     check_optimum(spec)
                 else:
                     check_options(spec)
+
+
+def write_table(out: IO[bytes], cells: Iterable[Cell], records: Mapping[str, CellOutcome]) -> None:
+    """Write the finished cells among `cells` as Parquet."""
+    import pyarrow.parquet as pq
+
+    rows = [_row(cell, records[cell.key]) for cell in cells if cell.key in records]
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), out, compression="zstd")
+
+
+def _row(cell: Cell, record: CellOutcome) -> dict[str, Any]:
+    parts = {name: plain(cell.options[name]) if name in cell.options else None for name in PARTS}
+    return {
+        "study": cell.study,
+        **cell.axes,
+        "scheduler": cell.scheduler,
+        "options": canonical(cell.options),
+        **parts,
+        **traits(cell.capacity),
+        "status": record.status,
+        "error": record.error,
+        "rejected_because": None if record.rejections is None else canonical(record.rejections),
+        **record.figures,
+        "key": cell.key,
+    }

@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from batwatt.checks import shown
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.results.compared import CaseFacts
 from batwatt.run.arguments import one_of, options_from, options_of, wrong
 from batwatt.run.find_scheduler import is_file_name, is_ours, scheduler_class, scheduler_names
 from batwatt.run.spec import Follow, own_name
-from batwatt.study.comparison import Case
+from batwatt.scheduling.base import Scheduler
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case: a scheduler, its options, and the part of the envelope that it follows: envelope, mean or none."""
+
+    scheduler: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    follow: Follow = "envelope"
+
+    @property
+    def name(self) -> str:
+        """Name of the scheduler, or of its class."""
+        return self.scheduler if isinstance(self.scheduler, str) else str(self.scheduler.__name__)
+
+    @property
+    def draws(self) -> bool:
+        """True if the scheduler has a seed that the case does not set."""
+        kind = scheduler_class(self.scheduler)
+        return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields.keys() - self.options.keys()
+
+    @property
+    def facts(self) -> CaseFacts:
+        """Facts of the case for pages."""
+        return CaseFacts(self.name, self.options, self.follow, self.draws)
+
 
 SYSTEMS: Mapping[str, Case] = {
     "as today": Case("multifactor", {}, "none"),

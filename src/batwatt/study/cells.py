@@ -1,49 +1,63 @@
-"""The cells of a study: runs with keys made of everything that determines them, and the grid of a campaign."""
+"""The runs of a study: keys made of everything that determines them, and their execution in any process."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import inspect
+import math
 import os
+import platform as python_platform
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from itertools import product
+from io import StringIO
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from batwatt._version import __version__
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import BatwattError, InputError, message
 from batwatt.files import PACKAGE, digest_of, is_file, is_folder
 from batwatt.inputs.spec import Quantity, parse_series
 from batwatt.model.platform import Platform
 from batwatt.model.timeline import Timeline
 from batwatt.model.workload import Workload
-from batwatt.run.files import digest_of_input, version_of
-from batwatt.run.find_scheduler import is_file_name, is_ours, scheduler_class
+
+# modules that a run loads late: loaded before processes are forked, so that their code is that of the key
+from batwatt.results import groups as groups
+from batwatt.results import rejections as rejections
+from batwatt.results.figures import Values, rounded
+from batwatt.results.outcomes import JobOutcomes
+from batwatt.results.power import PowerTrace
+from batwatt.run.files import digest_of_input, staging, version_of
+from batwatt.run.find_scheduler import is_file_name, is_ours, load_plugins
 from batwatt.run.loader import code_file, files_beside, loaded_plugins, pybatsim_files
+from batwatt.run.prepared import PreparedRun
+from batwatt.run.repeats import noted
+from batwatt.run.result import Result
+from batwatt.run.run import perform, run
 from batwatt.run.spec import RunSpec
-from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.registry import KINDS, parts_of
-from batwatt.study.files import Choice, InputFile
-from batwatt.study.generated import within
-from batwatt.study.sources import MissingFileError, Sources
-from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
+from batwatt.study.spec import OPTIMUM, canonical
 
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
 SUFFIXES = (".py", ".csv")
 """Suffixes of the files of the package that count: modules and data."""
-OptionNames = Mapping[str, Collection[str] | None]
-"""SHA-256 of the file of a scheduler -> names of its options; None for a scheduler that is not ours."""
 NOT_FIGURES = ("patience_s", "plugins", "prefix", "scheduler")
 """Fields of a run that its figures do not depend on, or that `Contents` adds by their code."""
+OF_BATSIM = ("batsim", "batsim_args")
+"""Fields of a run on a real Batsim."""
 SERIES_OPTIONS: Mapping[str, Quantity] = {
     "envelope": "power",
     "capacity": "machines",
@@ -55,39 +69,15 @@ SERIES_OPTIONS: Mapping[str, Quantity] = {
 OURS = ("batsim", "batwatt", "pybatsim", *sys.stdlib_module_names)
 """Packages whose code is that of a version, or in the digest of the code."""
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One row of the table: one run, and its place in the grid.
-
-    `options` are the declared ones, without those of a generated capacity, and without the seed. `identity` has
-    everything that determines the figures of the run, files by their content; `files` are those that it reads.
-    `option_names` are those of its scheduler, None for one that is not ours.
-    """
-
-    study: str
-    label: str
-    platform: Choice
-    workload: Choice
-    envelope: Choice | None
-    capacity: Choice | None
-    scheduler: str
-    options: Mapping[str, Any]
-    seed: int | None
-    spec: RunSpec
-    identity: Mapping[str, Any]
-    files: tuple[InputFile, ...]
-    option_names: Collection[str] | None = None
-    keep: bool = False
-    key: str = ""
-
-    @property
-    def axes(self) -> dict[str, Any]:
-        """Columns of the table that a rule may name besides options."""
-        choices = {name: getattr(self, name) for name in ("platform", "workload", "envelope", "capacity")}
-        names = {name: choice.name if choice else None for name, choice in choices.items()}
-        return {"label": self.label, **names, "engine": self.spec.engine, "seed": self.seed}
+BOUNDS = ("lower_bound", "gap", "proven_optimal")
+"""Columns of a row of the optimum besides the metrics."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
+"""Errors of the machine, not of the run."""
+MAX_NOTES = 20
+KEPT = "run"
+"""Name of the prefix of the files of a run in its temporary folder."""
+_one = threading.RLock()
+"""Held by a cell: its warnings are told from those of others by time, and a worker of Dask has several threads."""
 
 
 def code_digest(optimum: bool = False) -> str:
@@ -107,11 +97,17 @@ def _code_digest(optimum: bool, plugins: tuple[Path, ...]) -> str:
 
 
 @cache
-def _digest_of_executable(name: str) -> str:
+def digest_of_executable(name: str) -> str:
+    """Return the SHA-256 of a Batsim on PATH. Raises InputError."""
     path = shutil.which(name)
     if path is None:
         raise InputError("batsim", f"{name!r} is not an executable on PATH", "install Batsim 4.x or give its path")
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def key_of(digest: str, code: str, depends: Sequence[str] = ()) -> str:
+    """Return the key of a cell: the SHA-256 of its run, of the code, and of the files that it depends on."""
+    return hashlib.sha256(canonical([FORMAT, digest, code, *depends]).encode()).hexdigest()
 
 
 class Contents:
@@ -125,23 +121,23 @@ class Contents:
         # with the objects, so that no other one gets the same id
         self._read: dict[int, tuple[Any, str]] = {}
 
-    def digest(self, spec: RunSpec) -> str | None:
-        """Return the SHA-256 of a run; None if a part of it has no content, such as a class of a notebook.
+    def digest(self, spec: RunSpec) -> str:
+        """Return the SHA-256 of a run. Raises InputError if a part has no content, such as a class of a notebook.
 
         The code of batwatt and of plugins is not part of it (`code_digest`).
         """
-        try:
-            names = [entry.name for entry in fields(spec) if entry.name not in NOT_FIGURES]
-            parts: dict[str, Any] = {name: self._content(getattr(spec, name), name) for name in names}
-            parts["scheduler"] = self._scheduler(spec.scheduler)
-            words = set(_words(spec.options))
-            named = (part for kind in KINDS for name, part in parts_of(kind) if name in words)
-            parts["parts"] = [self._code_of(part) for part in named]
-            if spec.engine == "batsim":
-                parts["batsim"] = _digest_of_executable(spec.batsim)
-        except InputError:
-            # also of a file that is missing, which the run reports
-            return None
+        left_out = NOT_FIGURES if spec.engine == "batsim" else (*NOT_FIGURES, *OF_BATSIM)
+        names = [entry.name for entry in fields(spec) if entry.name not in left_out]
+        parts: dict[str, Any] = {name: self._content(getattr(spec, name), name) for name in names}
+        parts["scheduler"] = self._scheduler(spec.scheduler)
+        words = set(_words(spec.options))
+        # which of ours are registered depends on what is loaded, and their code is that of the package
+        named = [
+            part for kind in KINDS for name, part in parts_of(kind) if name in words and not _is_of_a_version(part)
+        ]
+        parts["parts"] = [self._code_of(part) for part in named]
+        if spec.engine == "batsim":
+            parts["batsim"] = digest_of_executable(spec.batsim)
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
     def _content(self, value: Any, name: str = "") -> Any:
@@ -160,7 +156,8 @@ class Contents:
         if isinstance(value, Workload | Platform | Timeline):
             return self._input(value)
         if is_dataclass(value) and not isinstance(value, type):
-            values = {entry.name: self._content(getattr(value, entry.name)) for entry in fields(value)}
+            # texts of series, for messages only, do not count
+            values = {entry.name: self._content(getattr(value, entry.name)) for entry in fields(value) if entry.compare}
             return [type(value).__name__, values]
         if isinstance(value, Mapping):
             return {str(key): self._content(one, str(key)) for key, one in value.items()}
@@ -202,7 +199,7 @@ class Contents:
     def _scheduler(self, scheduler: Any) -> Any:
         if not isinstance(scheduler, str):
             return self._code_of(scheduler)
-        if is_ours(scheduler):
+        if is_ours(scheduler) or scheduler == OPTIMUM:
             return scheduler
         return self._sources(Path(scheduler) if is_file_name(scheduler) else pybatsim_files()[scheduler])
 
@@ -220,10 +217,15 @@ class Contents:
                 # it may depend on arguments of the function that has made it
                 raise _unknown(one.__qualname__)
             parts.append(f"{one.__module__}.{one.__qualname__}")
-            if one.__module__.partition(".")[0] not in OURS:
+            if not _is_of_a_version(one):
                 values = {name: value for name, value in vars(one).items() if isinstance(value, str | int | float)}
                 parts.append([self._content(values), self._sources(_source_of(one))])
         return parts
+
+
+def _is_of_a_version(thing: Any) -> bool:
+    """Return whether the code of a class or a function is that of a version, or in the digest of the code."""
+    return thing.__module__.partition(".")[0] in OURS
 
 
 def _unknown(part: object) -> InputError:
@@ -268,209 +270,165 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def expand(
-    campaign: Campaign, where: Path, base: Path, generated: Path, schedulers: OptionNames | None = None
-) -> tuple[list[Cell], dict[str, MissingFileError]]:
-    """Return all cells in the order of the declaration, and the error of each study that misses an input.
+@dataclass(frozen=True)
+class CellTask:
+    """One cell for a worker: its name in messages, and its run.
 
-    The order is study, grid and then cases, platform, workload, envelope, ... `where` names the file in errors, `base`
-    is the folder of its relative paths, `generated` that of generated inputs (which are not written here). With the
-    `schedulers` of earlier runs no file of a scheduler is imported. Raises InputError for everything else.
+    `digests` maps paths of files to their SHA-256, `declared` to their texts in errors. `code` is that of the process
+    that begins the `study` (campaign or comparison). With `keep` the files of the run are part of its outcome, with
+    `by_job` the outcomes of its jobs and its power.
     """
-    sources = Sources(base, generated)
-    cells: list[Cell] = []
-    missing: dict[str, MissingFileError] = {}
-    for name, study in campaign.effective().items():
-        place = f"{where}: studies.{name}"
-        try:
-            own = list(_cells_of(name, study, sources, place, schedulers))
-        except MissingFileError as error:
-            missing[name] = error
-            continue
-        for number, rule in enumerate(study.exclude):
-            rule_place = f"{place}.exclude[{number}]"
-            dropped = _picked(own, rule, rule_place)
-            own = [cell for cell in own if id(cell) not in dropped]
-            if not own:
-                raise InputError(rule_place, "leaves no run of the study", "correct or remove the rule")
-        keep: set[int] = set()
-        for number, rule in enumerate(study.keep if isinstance(study.keep, list) else ()):
-            keep |= _picked(own, rule, f"{place}.keep[{number}]")
-        for cell in own:
-            key = hashlib.sha256(canonical(cell.identity).encode()).hexdigest()
-            cells.append(replace(cell, key=key, keep=study.keep is True or id(cell) in keep))
-    return cells, missing
+
+    key: str
+    name: str
+    spec: RunSpec
+    code: str
+    study: str = "campaign"
+    digests: Mapping[str, str] = field(default_factory=dict)
+    declared: Mapping[str, str] = field(default_factory=dict)
+    keep: bool = False
+    by_job: bool = False
+    scratch: str | None = None
 
 
-def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
-    """Return the `id` of the cells that a rule picks: every name in it has the value, or one of the values."""
-    columns = [{**cell.options, **cell.axes} for cell in cells]
-    names = {name for column in columns for name in column}
-    for name in rule:
-        if name not in names:
-            raise UnknownNameError(place, "column or option", name, names, "Correct the rule.")
-    allowed = {name: value if isinstance(value, list) else [value] for name, value in rule.items()}
-    picked = {
-        id(cell)
-        for cell, column in zip(cells, columns, strict=True)
-        if all(column.get(name) in values for name, values in allowed.items())
-    }
-    if not picked:
-        raise InputError(place, f"no run is {canonical(rule)}", "correct or remove the rule")
-    return picked
+@dataclass(frozen=True)
+class CellOutcome:
+    """Outcome of a cell: `stop` means that the study cannot go on (an error of the machine, not of the run).
 
-
-def _settings(study: Study, place: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield label, scheduler and options of each point of the grid, and of each case."""
-    template = study.label or " ".join(f"{{{name}}}" for name in study.grid) or None
-    if study.grid or not study.cases:
-        for values in product(*study.grid.values()):
-            options = {**study.options, **dict(zip(study.grid, values, strict=True))}
-            label = label_of(template or Path(study.scheduler).stem, options, study.names, place)
-            yield label, study.scheduler, options
-    for number, case in enumerate(study.cases):
-        scheduler = case.scheduler or study.scheduler
-        options = {**(study.options if scheduler == study.scheduler else {}), **case.options}
-        if case.label is None and template is None:
-            raise InputError(f"{place}.cases[{number}]", "has no label", "give it one, or the study a template")
-        label = case.label or label_of(template or "", options, study.names, f"{place}.cases[{number}]")
-        yield label, scheduler, options
-
-
-def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers: OptionNames | None) -> Iterator[Cell]:
-    settings = list(_settings(study, place))
-    twice = [label for label, count in Counter(label for label, *_ in settings).items() if count > 1]
-    if twice:
-        hint = "labels name the rows of a study: give each its own"
-        raise InputError(place, f"the label {twice[0]!r} appears twice", hint)
-    platforms = sources.platforms(study.platforms, f"{place}.platforms")
-    workloads = sources.workloads(study.workloads, f"{place}.workloads")
-    files = sources.files(study.envelopes, f"{place}.envelopes")
-    envelopes: Sequence[Choice | None] = [Choice.of(file, {"envelope": file.path}) for file in files] or [None]
-    capacities: Sequence[Choice | None] = sources.capacities(study.capacities, f"{place}.capacities") or [None]
-    for number, entry in enumerate(study.capacities):
-        for own in entry.platforms or ():
-            if own not in (names := [platform.name for platform in platforms]):
-                raise UnknownNameError(f"{place}.capacities[{number}]", "platform", own, names, "Correct it.")
-    events = sources.file(study.events, f"{place}.events") if study.events else None
-    depends = sources.files(study.depends, f"{place}.depends")
-    engines, engine_options = study.engines, study.engine_options
-    seeds: Sequence[int | None] = study.seeds or [None]
-    if any(len(set(values)) < len(values) for values in (engines, seeds)):
-        raise InputError(place, "an engine or a seed appears twice", "list each once")
-    for label, scheduler, options in settings:
-        where = f"{place}: {label!r}"
-        if scheduler == OPTIMUM:
-            _check_optimum(study, where)
-        option_names, code = _scheduler(scheduler, sources, where, schedulers)
-        file, beside = (code[0], code[1:]) if code else (None, [])
-        takes = set(option_names or ()) - options.keys()
-        for platform, workload, envelope, whole, engine, seed in product(
-            platforms, workloads, envelopes, capacities, engines, seeds
-        ):
-            if whole is not None and platform.name not in (whole.platforms or (platform.name,)):
-                continue
-            capacity = within(whole, workload.inputs["window"]) if whole else None
-            reference = workload.reference if "reference" in takes else None
-            run_options = {name: value for name, value in (capacity.options if capacity else ()) if name in takes}
-            run_options |= options
-            if seed is not None and (seed_option := _seed_option(option_names, options)):
-                run_options[seed_option] = seed
-            parts = [part for part in (platform, workload, envelope, capacity) if part]
-            spec = RunSpec(
-                **{name: value for part in parts for name, value in part.inputs.items()},
-                events=events.path if events else None,
-                scheduler=str(file.path) if file else scheduler,
-                options=run_options | ({"reference": str(reference.path)} if reference else {}),
-                engine=engine,
-                config=engine_options.config(),
-                batsim=engine_options.batsim,
-                batsim_args=tuple(engine_options.batsim_args),
-                plugins=loaded_plugins(),
-            )
-            files_of = {"envelope": envelope, "events": events, "scheduler_file": file, "capacity": capacity}
-            hashes = {name: one.sha256 if one else None for name, one in (files_of | {"reference": reference}).items()}
-            identity = {
-                "format": FORMAT,
-                "platform": platform.sha256,
-                "hosts": asdict(spec.hosts),
-                "workload": workload.sha256,
-                **hashes,
-                "window": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
-                "length_unit": spec.length_unit[0],
-                "ignore_communication": spec.ignore_communication,
-                "begin": [spec.log.begin, spec.log.tz],
-                "depends": sorted(one.sha256 for one in (*depends, *beside)),
-                "scheduler": Path(scheduler).stem if file else scheduler,
-                "options": run_options,
-                "engine": engine,
-                "engine_options": _engine_identity(engine, engine_options),
-                "code": code_digest(scheduler == OPTIMUM),
-            }
-            others = filter(None, (events, file, *beside, *depends, reference))
-            read = (*(one for part in parts for one in part.files), *others)
-            yield Cell(
-                name,
-                label,
-                platform,
-                workload,
-                envelope,
-                capacity,
-                scheduler,
-                options,
-                seed,
-                spec,
-                identity,
-                read,
-                option_names,
-            )
-
-
-def _engine_identity(engine: str, options: EngineOptions) -> dict[str, Any]:
-    """Return the options that an engine uses, a real Batsim by its content. Raises InputError."""
-    if engine == "batsim":
-        return options.model_dump() | {"batsim": _digest_of_executable(options.batsim)}
-    return options.model_dump(exclude={"batsim", "batsim_args"})
-
-
-def _check_optimum(study: Study, place: str) -> None:
-    """Raise InputError for inputs and engines that the optimum cannot have."""
-    if set(study.engines) != {"embedded"}:
-        hint = "declare it in a study of its own"
-        raise InputError(place, "the optimum runs on the embedded engine only", hint)
-    of_machines = study.capacities or any(entry.machines for entry in study.platforms)
-    if of_machines or any(entry.trace for entry in study.workloads):
-        problem = "the optimum takes neither capacities nor machines and traces"
-        raise InputError(place, problem, "give it files of Batsim, and an envelope")
-
-
-def _scheduler(
-    name: str, sources: Sources, place: str, schedulers: OptionNames | None
-) -> tuple[Collection[str] | None, list[InputFile]]:
-    """Return the names of the options of a declared scheduler, and, if it is not shipped, its file and those beside it.
-
-    A scheduler that is not ours has no such names. Raises InputError.
+    `rejections` counts rejected jobs by cause, `notes` are warnings, `raised` is the error of a run of this call, and
+    `files` maps the ends of the names of files to their content. `files_digest` is the SHA-256 of the metadata among
+    files that lie elsewhere.
     """
-    if name == OPTIMUM:
-        return None, []
-    if is_file_name(name):
-        code = sources.scheduler(name, place)
-        if schedulers is not None:
-            return schedulers.get(code[0].sha256), code
-        return _names(scheduler_class(str(code[0].path))), code
+
+    key: str
+    status: Literal["done", "failed", "stop"]
+    error: str | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    rejections: Mapping[str, int] | None = None
+    elapsed_s: float = 0.0
+    notes: tuple[str, ...] = ()
+    jobs: JobOutcomes | None = None
+    trace: PowerTrace | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    files_digest: str | None = None
+    raised: BatwattError | None = None
+
+
+def execute(task: CellTask) -> CellOutcome:
+    """Run a cell. An error becomes an outcome, which any machine can send; warnings become its notes."""
+    thread = threading.get_ident()
+    with _one, noted() as repeats:
+        repeats.addFilter(lambda record: record.thread == thread)
+        outcome = _executed(task)
+    return replace(outcome, notes=tuple(message(line) for _, line in repeats.drain()[:MAX_NOTES]))
+
+
+def execute_silently(task: CellTask) -> CellOutcome:
+    """Execute a cell in a process of its own: text that its scheduler prints is dropped."""
+    with redirect_stdout(StringIO()):
+        return execute(task)
+
+
+def _executed(task: CellTask) -> CellOutcome:
+    load_plugins(task.spec.plugins)
+    if code_digest(task.spec.scheduler == OPTIMUM) != task.code:
+        hint = "give the workers the same batwatt (and ortools) and start again"
+        problem = f"a worker on {python_platform.node()} has other code than the {task.study} began with"
+        return CellOutcome(task.key, "stop", f"{problem}; {hint}")
+    began = time.perf_counter()
+    has_files = task.keep or task.spec.engine != "embedded" or task.spec.scheduler == OPTIMUM
     try:
-        kind = scheduler_class(name)
-    except UnknownNameError as error:
-        raise InputError(place, str(error).removeprefix("scheduler: ")) from None
-    return _names(kind), [] if issubclass(kind, Scheduler) else sources.scheduler(inspect.getfile(kind), place)
+        with tempfile.TemporaryDirectory(prefix="cell-", dir=task.scratch) if has_files else nullcontext() as folder:
+            outcome = _attempt(task, None if folder is None else Path(folder))
+    except OSError as error:
+        # the temporary folder itself
+        outcome = CellOutcome(task.key, "stop", f"no temporary folder on {python_platform.node()}: {error.strerror}")
+    changed = next((path for path, digest in task.digests.items() if digest_of(Path(path)) != digest), None)
+    if changed is not None:
+        problem = (
+            f"{task.declared.get(changed, changed)} changed while the {task.study} ran, or a worker sees another one"
+        )
+        outcome = CellOutcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
+    return replace(outcome, elapsed_s=round(time.perf_counter() - began, 3))
 
 
-def _names(kind: type[Any]) -> list[str] | None:
-    return sorted(kind.Options.model_fields) if issubclass(kind, Scheduler) else None
+def _attempt(task: CellTask, folder: Path | None) -> CellOutcome:
+    spec = task.spec if folder is None else replace(task.spec, prefix=folder / KEPT)
+    try:
+        if spec.scheduler == OPTIMUM:
+            # the optimum rejects no job
+            outcome = CellOutcome(task.key, "done", figures=_optimum(spec), rejections={})
+        else:
+            outcome = _outcome(task, _result(task, spec))
+        if task.keep and folder is not None:
+            files = {path.name.removeprefix(KEPT): path.read_bytes() for path in sorted(folder.glob(f"{KEPT}_*"))}
+            outcome = replace(outcome, files=files)
+        return outcome
+    except Exception as error:  # any error of a scheduler fails its run, and goes into the row
+        cause = _no_room(error)
+        if cause is not None:
+            problem = f"no run can be carried out on {python_platform.node()}: {cause.strerror}"
+            return CellOutcome(task.key, "stop", problem)
+        raised = error if isinstance(error, BatwattError) else BatwattError(_internal(error))
+        text = str(raised)
+        for path, name in {**task.declared, **({str(folder): "."} if folder else {})}.items():
+            text = text.replace(path, name)
+        return CellOutcome(task.key, "failed", message(text), raised=raised)
 
 
-def _seed_option(names: Collection[str] | None, options: Mapping[str, Any]) -> str | None:
-    """Return the option of the seed; None for a scheduler of ours that draws no random numbers."""
-    if names is None or "seed" in names:
-        return "seed"
-    return "forecast_seed" if options.get("forecast_error") and "forecast_seed" not in options else None
+def _result(task: CellTask, spec: RunSpec) -> Result:
+    """Return the result of a run, with its files if they are kept or its engine is in another process."""
+    if spec.engine != "embedded":
+        return run(spec, durable=False)
+    began = time.perf_counter()
+    result = perform(PreparedRun.of(spec))
+    if result.deadlock is not None:
+        raise result.deadlock
+    result.warn()
+    if task.keep:
+        result.elapsed_s = time.perf_counter() - began
+        with staging(spec.prefix, durable=False) as inner:
+            result.write(inner)
+    return result
+
+
+def _outcome(task: CellTask, result: Result) -> CellOutcome:
+    return CellOutcome(
+        key=task.key,
+        status="done",
+        figures=_figures(result.values),
+        rejections=dict(result.rejections),
+        jobs=result.outcomes if task.by_job else None,
+        trace=result.trace if task.by_job else None,
+    )
+
+
+def _internal(error: Exception) -> str:
+    """Describe an unexpected error: its type, text and place."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})"
+
+
+def _no_room(error: BaseException | None) -> OSError | None:
+    """Return the error of the machine that caused an error, such as a full disk; None if there is none."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _figures(metrics: Values) -> dict[str, Any]:
+    return {**rounded(metrics), **dict.fromkeys(BOUNDS)}
+
+
+def _optimum(spec: RunSpec) -> dict[str, Any]:
+    # only such cells need the solver
+    from batwatt.study.optimum import run_optimum
+
+    optimum = run_optimum(spec)
+    return _figures(optimum.values) | {
+        # a missing bound may be infinite, for which JSON has no name
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in optimum.bounds.items()
+    }

@@ -1,64 +1,38 @@
-"""The runs of a comparison: cases x windows x seeds, each against the same power, and each a cell of a study."""
+"""The runs of a comparison: cases x windows of one workload x seeds, each against the same power."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from batwatt.errors import BatwattError, InputError, errors_of
 from batwatt.files import digest_of
 from batwatt.model.platform import MachinePower, MachineSpec, Platform
-from batwatt.results.compared import CaseFacts
+from batwatt.model.signal import parse_date_s
+from batwatt.model.timeline import Timeline
+from batwatt.model.workload import DEPENDS, RELEASE, START_S, JobSpec, Workload
 from batwatt.results.run_files import file_of
 from batwatt.run.files import outputs_of, staging
 from batwatt.run.find_scheduler import SchedulerError, scheduler_class
 from batwatt.run.loader import loaded_plugins
 from batwatt.run.prepared import check_options
-from batwatt.run.spec import Follow, RunSpec
+from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
-from batwatt.study.cells import FORMAT, Contents, code_digest
-from batwatt.study.execute import CellOutcome, CellTask
-from batwatt.study.pools import check_dask, run_cells
-from batwatt.study.samples import Sample
-from batwatt.study.spec import canonical
+from batwatt.study.cases import Case
+from batwatt.study.cells import CellOutcome, CellTask, Contents, code_digest, key_of
+from batwatt.study.executors import check_dask, run_cells
 from batwatt.study.store import Store
+from batwatt.units import date_text
 
 _log = logging.getLogger(__name__)
 SERIES = ("envelope", "capacity", "signal", "price")
 """Options of a case that are series, from 0 s of its run on."""
 RESUME = "run the same comparison again"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A case: a scheduler, its options, and the part of the envelope that it follows: envelope, mean or none."""
-
-    scheduler: Any
-    options: Mapping[str, Any] = field(default_factory=dict)
-    follow: Follow = "envelope"
-
-    @property
-    def name(self) -> str:
-        """Name of the scheduler, or of its class."""
-        return self.scheduler if isinstance(self.scheduler, str) else str(self.scheduler.__name__)
-
-    @property
-    def draws(self) -> bool:
-        """True if the scheduler has a seed that the case does not set."""
-        kind = scheduler_class(self.scheduler)
-        return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields.keys() - self.options.keys()
-
-    @property
-    def facts(self) -> CaseFacts:
-        """Facts of the case for pages."""
-        return CaseFacts(self.name, self.options, self.follow, self.draws)
 
 
 @dataclass(frozen=True)
@@ -223,11 +197,11 @@ class ComparedRuns:
         lasting: set[str] = set()
         for task in self.tasks:
             spec = self._spec_of(task)
-            digest = contents.digest(spec) if by_content else None
             key = uuid4().hex
-            if digest is not None:
-                key = hashlib.sha256(canonical([FORMAT, digest, code]).encode()).hexdigest()
-                lasting.add(key)
+            # without content, the run has a key of this call only
+            with suppress(InputError):
+                key = key_of(contents.digest(spec), code) if by_content else key
+                lasting.update([key] if by_content else ())
             cells[task] = CellTask(
                 key=key,
                 name=self._named(task),
@@ -322,3 +296,77 @@ def refuse_failures(ended: Mapping[RunTask, CellOutcome], lenient: Collection[st
         why = "; ".join(f"{label}: {text}" for label, text in errors.items())
         raise InputError("comparison", "no case could run", why)
     return errors
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Jobs, the power in W that all cases are measured against, if any, and the signals by the figure that uses them.
+
+    `length_s` is the length of the window in s.
+    """
+
+    workload: Workload
+    cap: Timeline | None
+    signals: Mapping[str, Timeline | None]
+    length_s: float
+
+
+def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) -> list[Sample]:
+    """Cut a sample into `count` windows of equal length.
+
+    A window has the jobs that are submitted in it; no job runs when it begins. Its begin becomes 0 s of the jobs, the
+    power and the signals.
+
+    Args:
+        whole: All jobs, with their power and signals.
+        window: Begin and end in s of the part to cut. None: from 0 s to the last submission.
+        count: Number of windows. 1: the whole, as it is.
+
+    Raises:
+        InputError: A window has no jobs.
+    """
+    if count == 1:
+        return [whole]
+    workload = whole.workload
+    begin_s, end_s = window or (0.0, workload.last_submission_s)
+    length_s = (end_s - begin_s) / count
+    fresh = [job for job in workload.jobs if RELEASE not in job.raw and begin_s <= job.submit_time_s <= end_s]
+    parts: list[list[JobSpec]] = [[] for _ in range(count)]
+    for job in fresh:
+        number = int((job.submit_time_s - begin_s) / length_s) if length_s > 0.0 else 0
+        parts[min(number, count - 1)].append(job)
+    samples = []
+    for number, jobs in enumerate(parts):
+        at_s = round(begin_s + number * length_s, 6)
+        if not jobs:
+            problem = f"window {number + 1} of {count}, {at_s:g} to {at_s + length_s:g} s, has no job"
+            raise InputError(workload.source, problem, "take fewer samples, or another window")
+        signals = {name: signal and _later(signal, at_s) for name, signal in whole.signals.items()}
+        begun = _begun(workload, jobs, at_s)
+        cap = whole.cap and whole.cap.since(at_s)
+        samples.append(Sample(begun, cap, signals, length_s))
+    return samples
+
+
+def _begun(workload: Workload, jobs: list[JobSpec], at_s: float) -> Workload:
+    """Return the workload with some of its jobs, and with `at_s` as 0 s."""
+    names = {job.name for job in jobs}
+    moved = []
+    for job in jobs:
+        submit_s = max(0.0, round(job.submit_time_s - at_s, 6))
+        raw = {**job.raw, "subtime": submit_s}
+        if START_S in raw:
+            raw[START_S] = round(raw[START_S] - at_s, 6)
+        if DEPENDS in raw:
+            # jobs of earlier windows have completed
+            raw[DEPENDS] = [name for name in raw[DEPENDS] if name in names]
+        moved.append(job._replace(submit_time_s=submit_s, raw=raw))
+    begin = date_text(parse_date_s(workload.begin) + at_s) if workload.begin else ""
+    return replace(workload, jobs=tuple(moved), begin=begin)
+
+
+def _later(signal: Timeline, at_s: float) -> Timeline:
+    """Return the signal with `at_s` as 0 s."""
+    later = signal.since(at_s)
+    # one that is over then has no values left
+    return later if signal.loop is not None else later.lasting(False)

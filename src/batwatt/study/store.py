@@ -27,8 +27,8 @@ from batwatt.files import FULL, PART, is_folder, is_link, make_folder, open_own,
 from batwatt.results.figures import METRICS
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
-from batwatt.study.execute import BOUNDS, KEPT, CellOutcome
-from batwatt.study.files import InputFile
+from batwatt.study.cells import BOUNDS, KEPT, CellOutcome
+from batwatt.study.grid import InputFile
 from batwatt.study.spec import canonical
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
@@ -233,17 +233,17 @@ class Store:
         except (InputError, ValueError, KeyError, TypeError, AttributeError):
             return {}  # as if none of them had run
 
-    def save(self, outcome: CellOutcome, identity: Mapping[str, Any]) -> None:
+    def save(self, outcome: CellOutcome, place: Mapping[str, Any]) -> None:
         """Write a finished cell: its kept files if it has some, then its record with its arrays, each all at once.
 
-        `identity` is the content of its key.
+        `place` is its place in the study.
         """
         if outcome.files:
             self._keep(outcome.key, outcome.files)
         arrays, path = _packed(outcome), self._path(outcome.key)
         values = {name: getattr(outcome, name) for name in _CellFile.model_fields if hasattr(outcome, name)}
         digest = None if arrays is None else hashlib.sha256(arrays).hexdigest()
-        content = _CellFile(**values, run=dict(identity), arrays=digest).model_dump(mode="json")
+        content = _CellFile(**values, run=dict(place), arrays=digest).model_dump(mode="json")
         content = {name: value for name, value in content.items() if name not in FEW or value}
         text = json.dumps({**content, "sha256": _digest(content)}, indent=1, allow_nan=False)
         others = path.with_suffix(".npz")
