@@ -120,6 +120,7 @@ class Contents:
         self.files: dict[str, str] = {}
         # with the objects, so that no other one gets the same id
         self._read: dict[int, tuple[Any, str]] = {}
+        self._schedulers: dict[str, Any] = {}
 
     def digest(self, spec: RunSpec) -> str:
         """Return the SHA-256 of a run. Raises InputError if a part has no content, such as a class of a notebook.
@@ -199,9 +200,12 @@ class Contents:
     def _scheduler(self, scheduler: Any) -> Any:
         if not isinstance(scheduler, str):
             return self._code_of(scheduler)
-        if is_ours(scheduler) or scheduler == OPTIMUM:
-            return scheduler
-        return self._sources(Path(scheduler) if is_file_name(scheduler) else pybatsim_files()[scheduler])
+        if scheduler not in self._schedulers:
+            content: Any = scheduler
+            if scheduler != OPTIMUM and not is_ours(scheduler):
+                content = self._sources(Path(scheduler) if is_file_name(scheduler) else pybatsim_files()[scheduler])
+            self._schedulers[scheduler] = content
+        return self._schedulers[scheduler]
 
     def _sources(self, path: Path) -> list[list[str | None]]:
         """Return the names and digests of a file of code and of those that it imports from beside it."""
