@@ -49,7 +49,7 @@ coverage: $(VENV)/dev  ## the lines and branches that the tests run, in out/cove
 	@# measuring imports modules, and writes files where a full disk is played
 	$(PYTEST) --timeout 900 -o session_timeout=3600 --cov --cov-report=term --cov-report=html \
 	  --deselect tests/cli/test_cli_help.py::test_a_function_of_the_python_api_loads_its_own_module_only \
-	  --deselect tests/study/test_campaign_disk.py::test_no_room_in_the_worker_is_not_the_fault_of_the_run
+	  --deselect tests/studies/test_study_disk.py::test_no_room_in_the_worker_is_not_the_fault_of_the_run
 
 same-bytes: $(VENV)/dev  ## compare what commands print and write with the hashes in bench/same_bytes.json
 	$(BIN)/python bench/same_bytes.py --check
@@ -74,38 +74,34 @@ wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without e
 	cd build && clean/bin/python -c 'from batwatt.batsim import bs; assert not bs.__file__.endswith(".py"); bs.Bs.execute_jobs'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
-	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install -e '.\[campaign\]'"
+	build/clean/bin/batwatt study start/first.yaml 2>&1 | grep "pip install -e '.\[study\]'"
 
-bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, growth with long queues, comparisons, campaigns
+bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, growth with long queues, comparisons, studies
 	$(MAKE) --no-print-directory wheel
 	build/clean/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[all]"
-	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api readers gym whole riskaware varcap checkpoint growth carbon comparison campaign; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
+	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api readers gym whole riskaware varcap checkpoint growth carbon comparison study; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
 	$(BIN)/python power_profiles/make_profiles.py --check
 
-igsc22: $(VENV)/test  ## the experiments of the powercap paper: campaign, report, its page
-	$(BIN)/batwatt campaign run papers/igsc22/study.yaml
-	$(BIN)/batwatt report results/igsc22
+igsc22: $(VENV)/test  ## the experiments of the powercap paper: the study, its page
+	$(BIN)/batwatt study papers/igsc22/study.yaml
 	$(BIN)/python -m papers.igsc22.tables results/igsc22
 
-pmbs23: $(VENV)/test  ## the experiments of the riskaware paper, in part: campaign, report, its page
+pmbs23: $(VENV)/test  ## the experiments of the riskaware paper, in part: the study, its page
 	$(BIN)/python -m papers.generators papers/pmbs23/inputs.yaml study
-	$(BIN)/batwatt campaign run papers/pmbs23/study.yaml
-	$(BIN)/batwatt report results/pmbs23
+	$(BIN)/batwatt study papers/pmbs23/study.yaml
 	$(BIN)/python -m papers.pmbs23.tables results/pmbs23
 
-varcap: $(VENV)/test  ## the experiments of the varcap dissertation, in part: campaigns, report, its page
+varcap: $(VENV)/test  ## the experiments of the varcap dissertation, in part: the studies, its page
 	$(BIN)/python -m papers.generators papers/varcap/inputs.yaml study claims prices
-	for name in study claims prices; do $(BIN)/batwatt campaign run papers/varcap/$$name.yaml || exit; done
-	$(BIN)/batwatt report results/varcap
+	for name in study claims prices; do $(BIN)/batwatt study papers/varcap/$$name.yaml || exit; done
 	$(BIN)/python -m papers.varcap.tables results/varcap results/varcap-claims results/varcap-prices
 
-checkpoint: $(VENV)/test  ## experiments on checkpoint planning: campaign, report, its page
+checkpoint: $(VENV)/test  ## experiments on checkpoint planning: the study, its page
 	$(BIN)/python -m papers.generators papers/checkpoint/inputs.yaml study
-	$(BIN)/batwatt campaign run papers/checkpoint/study.yaml
-	$(BIN)/batwatt report results/checkpoint
+	$(BIN)/batwatt study papers/checkpoint/study.yaml
 	$(BIN)/python -m papers.checkpoint.tables results/checkpoint
 
 carbon: $(VENV)/test  ## experiments of the carbon thesis, SIGNAL=FILE (papers/carbon/README.md): all plans, its page

@@ -92,8 +92,8 @@ def simulate_signals() -> None:
 
 
 @_call
-def campaign() -> None:
-    table = bw.campaign("start/first.yaml", results="out", only=["small"], workers=1)
+def study() -> None:
+    table = bw.study("start/first.yaml", results="out", only=["small"], workers=1)
     _show(table.drop(columns=[name for name in table if name in ("key", "elapsed_s", "wall_s")]))
 
 

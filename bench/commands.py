@@ -57,7 +57,7 @@ def commands() -> dict[str, str]:
     """Return the lines of commands by name, the longest first."""
     table: dict[str, str] = {}
     for group in (
-        _campaigns,
+        _studies,
         _powercap,
         _jobpower,
         _machines,
@@ -425,7 +425,7 @@ def _traces() -> Named:
 
 def _others() -> Named:
     yield "version", "--version"
-    yield "help", "--help && run --help && campaign --help"
+    yield "help", "--help && run --help && study --help"
     yield "init", "init out/start"
     yield "policies", "policies"
     yield "policies json", "policies --json"
@@ -449,22 +449,19 @@ def _others() -> Named:
         yield f"api {name}", f"api {name}"
 
 
-def _campaigns() -> Named:
+def _studies() -> Named:
     yield (
-        "campaign first",
-        (
-            "campaign run start/first.yaml --results out -j 1 && campaign status out/first && "
-            "report out/first --figures svg,png"
-        ),
+        "study first",
+        ("study start/first.yaml --results out -j 1 && study status out/first && report out/first --figures svg,png"),
     )
     parts = "--results out --name half -j 1"
     yield (
-        "campaign resume",
+        "study resume",
         (
-            f"campaign run start/first.yaml --only small {parts} && campaign status out/half --json && "
-            "campaign resume out/half -j 2 && report out/half --figures png && campaign clean out/half"
+            f"study start/first.yaml --only small {parts} && study status out/half --json && "
+            "study resume out/half -j 2 && report out/half --figures png && study clean out/half"
         ),
     )
     for name in ("igsc22", "pmbs23", "varcap", "checkpoint"):
-        study = f"campaign run papers/{name}/small.yaml --results out -j 1 && report out/{name}-small"
-        yield f"campaign {name}", study
+        study = f"study papers/{name}/small.yaml --results out -j 1 && report out/{name}-small"
+        yield f"study {name}", study

@@ -20,8 +20,8 @@ import pandas as pd
 import batwatt as bw
 from batwatt.api import comparison
 from batwatt.model.timeline import Timeline
-from batwatt.study import executors
-from batwatt.study.cells import CellOutcome, CellTask
+from batwatt.studies import executors
+from batwatt.studies.cells import CellOutcome, CellTask
 from batwatt.units import DAY_S, HOUR_S
 
 JOBS = 10_000

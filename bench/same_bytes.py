@@ -48,7 +48,7 @@ _VARIES = [
 ]
 _LONG = re.compile(rb"[0-9]+\.[0-9]{9,}(e[-+]?[0-9]+)?")
 """Numbers whose last digits differ between processors, as the vector instructions of numpy differ."""
-_SKIPPED = ("campaign.log", ".lock", "origin.json", ".parquet", ".npz")
+_SKIPPED = ("study.log", ".lock", "origin.json", ".parquet", ".npz")
 
 Hashes = dict[str, str]
 """File -> its hash; `exit` -> the exit codes."""

@@ -23,7 +23,7 @@ GENERATED = {
 }
 """File -> generator, parameters and seed."""
 PAPERS = ("pmbs23", "varcap", "checkpoint")
-"""Papers whose small campaigns have generated inputs, in their folders."""
+"""Papers whose small studies have generated inputs, in their folders."""
 HOURS = range(48)
 PRICES = [round(80 - 30 * (h % 24 in range(10, 16)) + 7.25 * (h % 5), 2) for h in HOURS]
 """Prices in EUR/MWh, by the hour."""
@@ -35,7 +35,7 @@ SUMMER = datetime(2024, 7, 1, tzinfo=UTC)
 
 
 def write_inputs(folder: Path) -> None:
-    """Write all inputs, and the inputs of the papers' small campaigns."""
+    """Write all inputs, and the inputs of the papers' small studies."""
     folder.mkdir()
     for name, text in {**dict(_signals()), **dict(_traces()), **dict(_series())}.items():
         data = text.encode()

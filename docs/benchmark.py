@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from batwatt.api.benchmark import Entry
-from batwatt.study.benchmark import benchmark
+from batwatt.studies.benchmark import benchmark
 from batwatt.units import J_PER_KWH
 
 ROOT = Path(__file__).resolve().parents[1]

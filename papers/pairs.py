@@ -29,7 +29,7 @@ MISSING = -1.0
 
 @dataclass(frozen=True)
 class Points:
-    """The points of a campaign and the columns of their parameters; `study` is one of them."""
+    """The points of a study and the columns of their parameters; `study` is one of them."""
 
     frame: pd.DataFrame
     dimensions: Sequence[str]

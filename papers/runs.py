@@ -1,4 +1,4 @@
-"""Rows of a campaign for a paper's page: the parameters of runs, and some of their figures."""
+"""Rows of a study for a paper's page: the parameters of runs, and some of their figures."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ FIXED = "constant"
 """Structure of a capacity that does not vary."""
 
 
+def table_of(results: Path) -> pd.DataFrame:
+    """Return the table of a study with the names that the files of the pages have for two of its columns."""
+    table = pd.read_parquet(results / "table.parquet")
+    return table.rename(columns={"comparison": "study", "case": "label"})
+
+
 def runs_of(results: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Return these columns of the runs of a campaign that ended well, numbers to 6 decimals.
+    """Return these columns of the runs of a study that ended well, numbers to 6 decimals.
 
     Raises ValueError if runs failed, as means would lack them.
     """
-    frame = pd.read_parquet(results / "table.parquet")
+    frame = table_of(results)
     if failed := int((frame["status"] != "done").sum()):
-        raise ValueError(f"{results}: {failed} of {len(frame)} runs failed; run the campaign again")
+        raise ValueError(f"{results}: {failed} of {len(frame)} runs failed; run the study again")
     return frame[list(columns)].round(6)
 
 

@@ -53,11 +53,11 @@ def test_every_error(error):
 
 
 def test_a_library_that_is_not_installed_is_asked_for_in_one_line():
-    with pytest.raises(InputError) as caught, extra("campaign"):
+    with pytest.raises(InputError) as caught, extra("study"):
         import no_such_library.part  # noqa: F401
     assert str(caught.value) == (
-        "batwatt[campaign]: the library 'no_such_library' is not installed; "
-        "pip install -e '.[campaign]' in the clone of batwatt"
+        "batwatt[study]: the library 'no_such_library' is not installed; "
+        "pip install -e '.[study]' in the clone of batwatt"
     )
     # so that who tries an import, and can do without, goes on
     assert isinstance(caught.value, ImportError) and caught.value.exit_code == 2

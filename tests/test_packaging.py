@@ -150,7 +150,7 @@ def test_the_image_pins_what_the_project_needs():
     requirements = pytest.importorskip("packaging.requirements")
     options = configparser.ConfigParser()
     options.read(ROOT / "setup.cfg")
-    image = options["options"]["install_requires"] + options["options.extras_require"]["campaign"]
+    image = options["options"]["install_requires"] + options["options.extras_require"]["study"]
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
     for name, lines in (("requirements.txt", image.split("\n")), ("requirements-build.txt", build)):
         text = (ROOT / "docker" / name).read_text(encoding="utf-8")
@@ -194,7 +194,7 @@ def test_what_is_said_to_install_can_be_installed():
     assert [command for command in commands if re.match("['\"]?batwatt", command)] == []
     named = {name for command in commands for name in re.findall(r"\.\[(\w+)\]", command)}
     assert {"all", "docs"} <= named <= set(extras)
-    assert to_install("campaign") == "pip install -e '.[campaign]' in the clone of batwatt"
+    assert to_install("study") == "pip install -e '.[study]' in the clone of batwatt"
 
 
 # type hints of an editable installation -------------------------------------------------------------------------------

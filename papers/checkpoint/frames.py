@@ -24,7 +24,7 @@ _USUAL = {"checkpoint_s": 60.0, "recovery_s": 60.0, "warning_s": None, "min_yiel
 
 
 def write_runs(results: Path, path: Path) -> None:
-    """Write the runs of a campaign to a file."""
+    """Write the runs of a study to a file."""
     columns = [*WHERE, "scheduler", "options", *VARIES[:5], "cap_seed", *FIGURES]
     runs_of(results, columns).to_csv(path, index=False, lineterminator="\n")
 

@@ -1,4 +1,4 @@
-"""Generate the traces of the studies that campaigns cannot generate, in data/.
+"""Generate the traces that the generators of studies cannot generate, in data/.
 
     python -m papers.checkpoint.jobs [FOLDER]
 

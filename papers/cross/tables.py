@@ -46,6 +46,7 @@ from papers.cross.frames import (
     ratios,
 )
 from papers.pages import markdown
+from papers.runs import table_of
 
 HERE = Path(__file__).resolve().parent
 PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
@@ -243,7 +244,7 @@ def make(cross: Path, adaptive: Path, estimates: Path) -> None:
     for part in PARTS:
         write_rows(part, collected(cross, f"{part}-*.csv")[ROWS])
     columns = ["study", "label", "workload", "envelope", "capacity", *FURTHER]
-    write_rows("grounds", pd.read_parquet(adaptive / "table.parquet")[columns])
+    write_rows("grounds", table_of(adaptive)[columns])
     write_rows("estimates", collected(estimates, "held-*.csv")[ESTIMATES])
     write_details(Numbers.read(DATA))
 

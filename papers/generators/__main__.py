@@ -25,7 +25,7 @@ from batwatt.files import read_text, write_text
 from batwatt.inputs.formats import to_riskaware
 from batwatt.inputs.google_like import to_text
 from batwatt.inputs.signal import to_csv
-from batwatt.study.spec import filled, points_of
+from batwatt.studies.spec import filled, points_of
 from batwatt.units import number_text
 from papers.generators.pm100 import Pm100Like, pm100_like
 from papers.generators.pmbs import Synthetic, Walk, random_walk, synthetic

@@ -30,7 +30,7 @@ from batwatt.model.work import run_times_s
 from batwatt.model.workload import RELEASE, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.scheduling.job import request_s
-from batwatt.study.benchmark import COLUMNS, JOBS, benchmark
+from batwatt.studies.benchmark import COLUMNS, JOBS, benchmark
 from batwatt.units import DAY_S
 from papers.generators.pm100 import Pm100Like, pm100_like
 from papers.generators.pmbs import Synthetic, synthetic

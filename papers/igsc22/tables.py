@@ -25,6 +25,7 @@ from papers.claims import claims_table
 from papers.igsc22.claims import CLAIMS
 from papers.igsc22.frames import ALL, KILLS, OPTIMUM, SLOWDOWN, VIOLATIONS, WORK, Numbers, is_tie
 from papers.pages import NOTHING, markdown, number
+from papers.runs import table_of
 
 HERE = Path(__file__).parent
 DATA, PAGE, FIGURE = HERE / "data", HERE / "README.md", HERE / "figure.png"
@@ -73,10 +74,10 @@ COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
 
 
 def write_numbers(results: Path, folder: Path) -> None:
-    """Write the two files from the table of the campaign. Raises ValueError for another campaign."""
-    frame = pd.read_parquet(results / "table.parquet")
+    """Write the two files from the table of the study. Raises ValueError for another study."""
+    frame = table_of(results)
     if not {"workloads", "profiles"} <= set(frame["study"]):
-        raise ValueError(f"{results} is not the campaign of {HERE / 'study.yaml'}")
+        raise ValueError(f"{results} is not the study of {HERE / 'study.yaml'}")
     runs = frame[frame["status"] == "done"]
     if len(runs) < len(frame):
         print(f"{len(frame) - len(runs)} of {len(frame)} runs failed; means are over the others", file=sys.stderr)

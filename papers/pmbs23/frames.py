@@ -36,7 +36,7 @@ MEASURES = {"goodput_percent": "goodput (%)", "max_full_speed_slowdown": "maximu
 
 
 def points_of(results: Path) -> Points:
-    """Read the runs of a campaign with their parameters, and figures in the paper's units."""
+    """Read the runs of a study with their parameters, and figures in the paper's units."""
     frame = runs_of(results, [*WHERE, *FIGURES])
     walks = frame["capacity"].str.extract(r"walk-(?P<mean>\d+)-(?P<range>\d+)-(?P<period_s>\d+)-(?P<walk>\d+)")
     jobs = frame["workload"].str.extract(r"(?P<type>[a-z\d-]+?)-(?P<jobs>\d+)-(?P<trace>\d+)")

@@ -33,7 +33,7 @@ _OPTIONS: Mapping[str, object] = {"mapping": "base", "termination": None, "fores
 
 
 def write_runs(results: Path, path: Path) -> None:
-    """Write the runs of a campaign to a file, with the mean of runs that differ only in the scheduler's seed."""
+    """Write the runs of a study to a file, with the mean of runs that differ only in the scheduler's seed."""
     by = [*WHERE, "options", *VARIES]
     rows = runs_of(results, [*by, *FIGURES]).groupby(by, sort=False, dropna=False)[FIGURES].mean().reset_index()
     rows.round(6).to_csv(path, index=False, lineterminator="\n")

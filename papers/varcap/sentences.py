@@ -13,7 +13,7 @@ import pandas as pd
 from papers.claims import NO, OPEN, PARTLY, YES, Claim
 from papers.pages import markdown, number
 from papers.pairs import Points, interval, verdict
-from papers.runs import FIXED
+from papers.runs import FIXED, table_of
 
 Side = tuple[str, float, float]
 """Scheduler, range (0: the fixed capacity), and 1 for the longest foresight, else 0."""
@@ -257,7 +257,7 @@ def unfairness(prefix: Path) -> dict[str, float]:
 
 def write_fairness(results: Path, path: Path) -> None:
     """Write a row per kept run of the terminations on walks of range 0.6."""
-    frame = pd.read_parquet(results / "table.parquet")
+    frame = table_of(results)
     frame = frame[frame["study"].str.startswith("fig6-4-") & (frame["cap_structure"] == "walk")]
     rows = [
         {

@@ -5,7 +5,7 @@
     python -m papers.varcap.tables --check
         compare the tables with data/
 
-`runs.csv`, `claims-runs.csv` and `prices-runs.csv` have the figures of each run of the three campaigns, `claims.csv`
+`runs.csv`, `claims-runs.csv` and `prices-runs.csv` have the figures of each run of the three studies, `claims.csv`
 every number that decides a claim of the first two tables, `sentences.csv` the sentences that a single number decides,
 `fairness.csv` the measures of terminations; `variation.csv`, `stranded.csv`, `cost.csv` and `ranges.csv` are of
 capacities by carbon and price (`prices.py`).
@@ -220,7 +220,7 @@ def tables(folder: Path = DATA) -> dict[str, str]:
 
 
 def make(results: Path, single: Path, priced: Path) -> None:
-    """Make the numbers, the figure and the tables of the varcap page from the results of its campaigns."""
+    """Make the numbers, the figure and the tables of the varcap page from the results of its studies."""
     for folder, path in ((results, RUNS), (single, SINGLE), (priced, PRICED)):
         write_runs(folder, path)
     sentences.write_fairness(single, FAIRNESS)

@@ -10,13 +10,14 @@ from batwatt._version import __version__
 
 __all__ = [
     "Case",
+    "Comparison",
     "Platform",
     "Result",
     "Series",
+    "Study",
     "Workload",
     "__version__",
     "account",
-    "campaign",
     "compare",
     "optimum",
     "plan_carbon",
@@ -24,13 +25,16 @@ __all__ = [
     "read_series",
     "read_signal",
     "simulate",
+    "study",
 ]
 _NAMES = {
     "account": ("account",),
     "comparison": ("Case", "compare"),
+    "comparison_result": ("Comparison",),
     "inputs": ("Platform", "Series", "Workload", "read_series", "read_signal"),
     "planning": ("optimum", "plan_carbon", "plan_checkpoints"),
-    "simulation": ("campaign", "simulate"),
+    "simulation": ("simulate",),
+    "study": ("Study", "study"),
 }
 _MODULES = {name: f"batwatt.api.{module}" for module, names in _NAMES.items() for name in names}
 _MODULES |= {"Result": "batwatt.run.result"}

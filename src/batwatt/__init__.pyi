@@ -2,6 +2,7 @@ from batwatt._version import __version__ as __version__
 from batwatt.api.account import account as account
 from batwatt.api.comparison import Case as Case
 from batwatt.api.comparison import compare as compare
+from batwatt.api.comparison_result import Comparison as Comparison
 from batwatt.api.inputs import Platform as Platform
 from batwatt.api.inputs import Series as Series
 from batwatt.api.inputs import Workload as Workload
@@ -10,6 +11,7 @@ from batwatt.api.inputs import read_signal as read_signal
 from batwatt.api.planning import optimum as optimum
 from batwatt.api.planning import plan_carbon as plan_carbon
 from batwatt.api.planning import plan_checkpoints as plan_checkpoints
-from batwatt.api.simulation import campaign as campaign
 from batwatt.api.simulation import simulate as simulate
+from batwatt.api.study import Study as Study
+from batwatt.api.study import study as study
 from batwatt.run.result import Result as Result

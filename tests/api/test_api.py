@@ -136,18 +136,55 @@ def test_communication_is_ignored_on_request(house):
     assert line.endswith("1 of 1 profiles communicate (first: 'talk'): they run as if their 'com' were 0")
 
 
-def test_campaigns_and_progress(tmp_path):
+def test_studies_and_progress(tmp_path):
     study = {"workloads": [str(GOOGLE)], "envelopes": [str(PROFILE)], "options": {"response": "none"}}
     defaults = {"platforms": [str(GRID)], "scheduler": "powercap"}
     declared = tmp_path / "two.yaml"
-    declared.write_text(json.dumps({"name": "two", "defaults": defaults, "studies": {"one": study}}))
+    declared.write_text(json.dumps({"name": "two", "defaults": defaults, "comparisons": {"one": study}}))
     states = []
-    table = bw.campaign(declared, results=tmp_path / "r", workers=1, progress=lambda *state: states.append(state))
-    assert len(table) == 1 and states[-1][:3] == (1, 0, 1)
-    pd.testing.assert_frame_equal(table, bw.campaign(tmp_path / "r" / "two", workers=1))
+    results = bw.study(declared, results=tmp_path / "r", workers=1, progress=lambda *state: states.append(state))
+    assert len(results.table) == 1 and states[-1][:3] == (1, 0, 1)
+    pd.testing.assert_frame_equal(results.table, bw.study(tmp_path / "r" / "two", workers=1).table)
+    pd.testing.assert_frame_equal(results.table, bw.Study.read(tmp_path / "r" / "two").table)
     states.clear()
     bw.simulate(GRID, GOOGLE, progress=lambda time_s, ended: states.append((time_s, ended)))
     assert states[-1][1] == 288 and states == sorted(states)
+
+
+def test_a_study_has_comparisons(tmp_path, monkeypatch):
+    """A declaration as a dict; two cases by text on two workloads, against the same cases by `compare` and by hand."""
+    monkeypatch.chdir(ROOT)
+    inputs = {"platforms": ["platforms/small.xml"], "envelopes": ["power_profiles/small.csv"]}
+    loads = {"workloads": ["workloads/small.json"]}
+    cases = {"free": {"case": "powercap response=none"}, "HFLD": "powercap response=hfld backfilling=easy"}
+    follows = [{"label": "mean", "follow": "mean"}, {"label": "none", "follow": "none"}, "constant"]
+    declared = {"name": "dict", "defaults": inputs | loads, "comparisons": {"a": {"cases": cases}, "b": {
+        "cases": follows, "scheduler": "powercap", "options": {"response": "hfld"}}}}  # fmt: skip
+    results = bw.study(declared, results=tmp_path, workers=1)
+    assert results.names == [*results] == ["a", "b"] and results.errors.empty and "runs: 5" in repr(results)
+    compared = bw.compare(inputs["platforms"][0], loads["workloads"][0], inputs["envelopes"][0], {
+        "free": "powercap response=none", "HFLD": cases["HFLD"],
+        "mean": bw.Case("powercap", {"response": "hfld"}, "mean"),
+        "none": bw.Case("powercap", {"response": "hfld"}, "none"), "constant": "constant",
+    })  # fmt: skip
+    own = pd.concat([results["a"].table, results["b"].table]).set_index("case")
+    for name in ("mean_wait_s", "energy_j", "energy_above_cap_j", "violations", "jobs_finished", "work_per_fed_host"):
+        expected = compared.table.set_index("case")[name]
+        pd.testing.assert_series_equal(own[name], expected, check_dtype=False, rtol=1e-9)
+    assert own.loc["mean", "violations"] != own.loc["none", "violations"]
+    assert results["b"].cases["none"].follow == "none" and results["b"].cases["mean"].follow == "mean"
+    assert str(results["a"].verdict()) == str(bw.Study.read(tmp_path / "dict")["a"].verdict())
+    assert results.save().read_text().startswith("<!DOCTYPE")
+    page = results["a"].save(tmp_path / "a").with_suffix(".html").read_text()
+    assert "HFLD" in page and not (tmp_path / "a_jobs.csv").exists()
+    for wrong, line in ((lambda: results["c"], "no comparison 'c'"),
+                        (lambda: results["a"].groups("user"), "rows of jobs"),
+                        (lambda: bw.study({"name": float("nan")}), "is no declaration"),
+                        (lambda: bw.study({"name": "x"}), "comparisons"),
+                        (lambda: bw.Study(tmp_path), "is made of fields"),
+                        (lambda: bw.Study.read(tmp_path / "x"), "no such folder")):  # fmt: skip
+        with pytest.raises(InputError, match=line):
+            wrong()
 
 
 def test_planners(house):

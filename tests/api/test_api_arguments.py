@@ -45,7 +45,7 @@ REFUSED = {
     "samples: must be a whole number in 1..1000, got 0": lambda: bw.compare(GRID, GOOGLE, samples=0),
     "envelope: ": lambda: bw.optimum(GRID, GOOGLE, None),
     "a price": lambda: bw.plan_carbon(ROOT / "workloads/carbon/job.json", SIGNAL, deadline_s=9, price_weight=1),
-    "workers": lambda: bw.campaign("x.yaml", workers=0),
+    "workers": lambda: bw.study("x.yaml", workers=0),
     "no.xml: cannot be read": lambda: bw.simulate("no.xml", GOOGLE),
     "Platform('x'): is made of fields, not of a file; call Platform.read(path) or ": lambda: bw.Platform("x"),
     "Workload('x.swf'): is made of fields, not of a file; call Workload.read(path)": lambda: bw.Workload("x.swf"),

@@ -15,8 +15,8 @@ from batwatt.api import benchmark as api
 from batwatt.api.benchmark import Entry, cells_of, entry_of, mean_slowdown, run_entries
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.google_like import REFERENCE_FLOPS, GoogleLike, google_like
-from batwatt.study import benchmark as study
-from batwatt.study.benchmark import Benchmark
+from batwatt.studies import benchmark as study
+from batwatt.studies.benchmark import Benchmark
 
 REJECTS = """
 from batsim.batsim import BatsimScheduler

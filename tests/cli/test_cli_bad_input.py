@@ -93,7 +93,7 @@ REFUSED = {
     "COMPARE -c a=varcap -c b=planned": "batwatt: case 'b': option 'plan': the scheduler 'planned' needs one",
     "COMPARE -c a=varcap --by queue": "--by: no job of the workload has a queue; use size, length",
     "COMPARE -c a=varcap --figures bmp": "--figures: no format 'bmp'",
-    "COMPARE -c a=varcap -w JOBS": "--workload: a comparison has one workload; give one, or declare a campaign",
+    "COMPARE -c a=varcap -w JOBS": "--workload: a comparison has one workload; give one, or declare a study",
     # carbon
     'CARBON -o \'{"deadline_h": 3, "constraint": "semi-weekly"}\'': "have both deadline_h and constraint",
     "CARBON -o '{\"deadline_h\": 0}'": "option 'deadline_h': 0",

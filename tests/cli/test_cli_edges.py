@@ -68,7 +68,7 @@ ENDLESS = "/dev/zero"
         ("run --machines 4 -w trace.csv", "trace.csv"),
         (f"run -p {SMALL} -w {JOBS} -o @{ENDLESS}", ENDLESS),
         (f"convert {ENDLESS} --format borg", ENDLESS),
-        (f"campaign run {ENDLESS}", ENDLESS),
+        (f"study {ENDLESS}", ENDLESS),
         (f"metrics x -p {SMALL} -w {JOBS}", "x_jobs.csv"),
     ],
 )

@@ -124,12 +124,12 @@ def test_helps_and_engines_import_nothing_that_takes_long(tmp_path):
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        (("campaign", "run", "papers/igsc22/study.yaml"), "campaign"),
-        (("report", "results/igsc22"), "campaign"),
+        (("study", "papers/igsc22/study.yaml"), "study"),
+        (("study", "results/igsc22", "--page"), "study"),
         (("optimum", *SMALL), "optimum"),
         (("compare", *SMALL, "-c", 'none={"response": "none"}'), None),
     ],
-    ids=["campaign run", "report", "optimum", "compare"],
+    ids=["study", "page", "optimum", "compare"],
 )
 def test_an_extra_that_is_not_installed_is_asked_for(tmp_path, words, extra):
     """Before anything is done; the page of a comparison needs none."""

@@ -84,7 +84,7 @@ def test_files_of_a_wheel_are_taken_from_the_package(house, monkeypatch):
 
 @pytest.fixture(scope="module")
 def shared_folder(tmp_path_factory):
-    """A start; as it is one for all examples, campaigns that several of them run are run once."""
+    """A start; as it is one for all examples, studies that several of them run are run once."""
     folder = tmp_path_factory.mktemp("examples") / "start"
     start.write_start(folder)
     return folder
@@ -134,9 +134,9 @@ def in_a_shell(house, lines: list[str], endpoint: str) -> None:
     assert done.returncode == 0, (script, done.stderr)
 
 
-NIGHTLY = [pytest.param(words, marks=pytest.mark.deep) for words in ("report", "optimum")]
+NIGHTLY = [pytest.param(words, marks=pytest.mark.deep) for words in ("optimum",)]
 """Commands whose examples take long; other tests run them on small inputs."""
-QUICK = [words for words in COMMANDS if words not in ("report", "optimum") and not words.startswith("slurm")]
+QUICK = [words for words in COMMANDS if words != "optimum" and not words.startswith("slurm")]
 
 
 # those of a real Slurm run on one, in tests/slurm

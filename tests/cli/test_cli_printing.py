@@ -141,7 +141,7 @@ def test_completion(house, monkeypatch):
         house.write(name, "")
     monkeypatch.chdir(house.folder)
     for line, words in {
-        "c": {"compare", "campaign", "checkpoint", "carbon", "convert", "characterise"},
+        "c": {"compare", "checkpoint", "carbon", "convert", "characterise"},
         "carbon p": {"plan"},
         "run --env": {"--envelope"},
         "run -s ri": {"riskaware"},

@@ -37,7 +37,7 @@ ALL = "time_s,power_w\n0,2000\n60,1900\n"
 CAMPAIGN = """
 name: one
 defaults: {scheduler: powercap, options: OPTIONS, label: A}
-studies:
+comparisons:
   one: {platforms: [PLATFORM], workloads: [w.json], envelopes: [e.csv]}
 """
 
@@ -94,10 +94,10 @@ def by_compare(folder, options, house):
     return record
 
 
-def by_campaign(folder, options, _):
+def by_study(folder, options, _):
     text = CAMPAIGN.replace("PLATFORM", str(PLATFORM)).replace("OPTIONS", json.dumps(options))
     (folder / "one.yaml").write_text(text)
-    row = bw.campaign(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
+    row = bw.study(folder / "one.yaml", results=folder / "results", workers=1).table.iloc[0].to_dict()
     assert json.loads(row["rejected_because"]) == {"wider than the platform of 4 hosts": 1}
     return row
 
@@ -115,7 +115,7 @@ def by_gym(folder, *_):
     return info["metrics"]
 
 
-DOORS = [(door, OPTIONS, CAP) for door in (by_metrics, by_compare, by_campaign)]
+DOORS = [(door, OPTIONS, CAP) for door in (by_metrics, by_compare, by_study)]
 DOORS += [(door, FREE, ALL) for door in (by_gym, by_compare)]
 
 

@@ -24,7 +24,7 @@ PERIOD = {
 }
 CAMPAIGN = """
 name: one
-studies:
+comparisons:
   few:
     scheduler: powercap
     platforms: [{machines: 4, cores: 1}]
@@ -86,7 +86,7 @@ def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
         "simulate carbon": (bw.simulate, {**run, **carbon}),
         "compare": (bw.compare, {**run, "envelope": cap, "cases": two, "workers": 1, "samples": 2}),
         "Case": (compared, {"scheduler": "powercap", "options": rules, "follow": "mean"}),
-        "campaign": (bw.campaign, {"declared": "study.yaml", "results": "results", "workers": 1}),
+        "study": (bw.study, {"declared": "study.yaml", "results": "results", "workers": 1}),
         "plan_checkpoints": (bw.plan_checkpoints, {"instance": PERIOD}),
         "plan_carbon": (bw.plan_carbon, {"job": PHASES, "signal": "nl.csv", "deadline_s": 43200.0}),
         "BatwattEnv": (episode, {"platform": hosts, "workload": "jobs.json", **gym}),

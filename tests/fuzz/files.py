@@ -132,8 +132,8 @@ KINDS = {
     "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
     "reference": ("x.csv", octets, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
     "toml": ("x.toml", octets, _bytes_of("platforms/small.toml"), (read_platform_xml,)),
-    "campaign": ("x.yaml", octets, _bytes_of("start/first.yaml").replace(b"../", f"{ROOT}/".encode()), (
-        command("campaign", "status", "{}"),)),
+    "study": ("x.yaml", octets, _bytes_of("start/first.yaml").replace(b"../", f"{ROOT}/".encode()), (
+        command("study", "{}", "--status"),)),
     "options": ("x.json", tree, json.dumps(OPTIONS).encode(), (_run("-o @{}"),)),
 }  # fmt: skip
 """Kind -> name of the file, its change, a good file, and its readers, the cheap ones first."""

@@ -1,4 +1,4 @@
-"""Small campaigns: a table made by hand, and kept runs made by the embedded engine."""
+"""Small studies: a table made by hand, and kept runs made by the embedded engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from batwatt.report.campaign import COLUMNS
+from batwatt.report.study import COLUMNS
 from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -29,7 +29,7 @@ def row(label: str, workload: str = "w0", **values: Any) -> dict[str, Any]:
     """A row of a finished run; the parts of an algorithm follow from its label, unless they are given."""
     words = label.split(" ", 2)
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
-    row |= {"study": "workloads", "label": label, "platform": "p", "workload": workload, "envelope": "e",
+    row |= {"comparison": "workloads", "case": label, "platform": "p", "workload": workload, "envelope": "e",
             "scheduler": "powercap", "options": "{}", "engine": "embedded", "status": "done",
             "key": f"{label}-{workload}".encode().hex()}  # fmt: skip
     if len(words) == 3 and words[0] in BACKFILLINGS:
@@ -75,7 +75,7 @@ def paper(workloads: int = 3) -> list[dict[str, Any]]:
 def further() -> list[dict[str, Any]]:
     """A study `own` of two algorithms on 2 workloads x 2 envelopes, without the run of the second on the last."""
     rows = [
-        row(label, workload, study="own", envelope=envelope, mean_slowdown=first + n, killed_power=2 * n,
+        row(label, workload, comparison="own", envelope=envelope, mean_slowdown=first + n, killed_power=2 * n,
             killed_walltime=place, violations=n, finished_work_fraction=1.0 - n / 10)
         for place, (label, first) in enumerate((("EBF Slow HFLD", 4.0), ("EBF Slow OWN", 2.0)))
         for n, (envelope, workload) in enumerate((("e1", "w0"), ("e1", "w1"), ("e2", "w0"), ("e2", "w1")))
@@ -93,7 +93,7 @@ def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
         steps = "".join(f"{n * STEP_S},{low if n * STEP_S == DROP_S else 900.0}\n" for n in range(12))
         envelope.write_text(f"time_s,power_w\n{steps}")
         for label in labels:
-            made = row(label, "small", study="profiles", platform="small", envelope=name)
+            made = row(label, "small", comparison="profiles", platform="small", envelope=name)
             made["key"] += name
             prefix = folder / "runs" / made["key"] / "run"
             options = {part: made[part] for part in ("backfilling", "order", "response")}

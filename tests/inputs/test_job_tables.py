@@ -199,6 +199,6 @@ def test_a_reading_that_is_given_up_leaves_the_filters_of_warnings(tmp_path: Pat
 def test_without_pyarrow(tmp_path: Path, monkeypatch):
     path = written(FDATA, tmp_path, "jobs.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[campaign\]' in the clone"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[study\]' in the clone"):
         read_trace(path)
     assert len(read_trace(written(FDATA, tmp_path, "jobs.csv.gz"))) == 2

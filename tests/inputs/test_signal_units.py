@@ -7,7 +7,7 @@ from files_of_tests import refusal, written
 
 from batwatt.inputs.spec import parse_series
 from batwatt.model.signal import declared_unit, kind_in, unit_in
-from batwatt.study.yaml_model import MAX_VALUES, Declared, parse_declared
+from batwatt.studies.yaml_model import MAX_VALUES, Declared, parse_declared
 
 
 @pytest.mark.parametrize(

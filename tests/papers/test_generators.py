@@ -17,7 +17,7 @@ from batwatt.files import read_text
 from batwatt.inputs.formats import read_riskaware
 from batwatt.protocol.job_fields import parse_power
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.study.benchmark import JOBS
+from batwatt.studies.benchmark import JOBS
 from papers.generators import benchmark, pmbs
 from papers.generators.__main__ import main
 from papers.generators.pm100 import LEAST_W, MOST_W, QUARTILES_W, TIME_SPREAD, WIDTHS, Pm100Like, pm100_like
@@ -61,7 +61,7 @@ def test_shipped_files(capsys, command):
     assert capsys.readouterr().out == (ROOT / SHIPPED[command]).read_text()
 
 
-def test_inputs_of_a_campaign(tmp_path):
+def test_inputs_of_a_study(tmp_path):
     declared = tmp_path / "inputs.yaml"
     day = "kind: uniform, jobs: 40, end_s: 86400, machines: 3, cores: 4"
     declared.write_text(

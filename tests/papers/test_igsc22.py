@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 from tables_of_tests import row, save
 
-from batwatt.study.campaign import campaign_in, carry_out
+from batwatt.studies.study import carry_out, study_in
 from papers.igsc22 import tables
 from papers.igsc22.frames import Numbers
+from papers.runs import table_of
 
 A, B = "EBF Slow HFLD", "EBF Slow Frugal"
 
@@ -37,8 +38,8 @@ def test_the_committed_differences_are_those_of_the_runs():
 # 7 algorithms on 2 workloads, and on 3 profiles; a run of both studies is a row of either
 @pytest.mark.parametrize(("only", "runs"), [(("workloads",), 21), pytest.param((), 35, marks=pytest.mark.deep)])
 def test_the_small_study_gives_the_committed_numbers(tmp_path, only, runs):
-    carry_out(campaign_in(tables.HERE / "small.yaml", tmp_path), only, lambda *_: None, jobs=2)
-    frame = pd.read_parquet(tmp_path / "igsc22-small" / "table.parquet")
+    carry_out(study_in(tables.HERE / "small.yaml", tmp_path), only, lambda *_: None, jobs=2)
+    frame = table_of(tmp_path / "igsc22-small")
     frame = frame[frame["status"] == "done"].set_index(tables.WHERE)
     listed = pd.read_csv(tables.DATA / "instances.csv").set_index(tables.WHERE).loc[frame.index]
     assert len(frame) == runs and frame.index.is_unique
@@ -62,7 +63,7 @@ def numbers(tmp_path):
             row("EBF Asc IAFS", mean_slowdown=9.0, **at),
         ]
     for envelope in ("profile1", "profile3"):
-        rows.append(row(B, violations=3, workload="w0", envelope=envelope, study="profiles"))
+        rows.append(row(B, violations=3, workload="w0", envelope=envelope, comparison="profiles"))
     tables.write_numbers(save(tmp_path / "results", rows), tmp_path)
     return Numbers.read(tmp_path)
 

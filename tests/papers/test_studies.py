@@ -9,11 +9,12 @@ import pytest
 
 from batwatt.schedulers.checkpoint.files import read_sequence
 from batwatt.schedulers.checkpoint.sequence import follow
-from batwatt.study.campaign import campaign_in, carry_out
+from batwatt.studies.study import carry_out, study_in
 from papers import pages
 from papers.checkpoint import jobs
 from papers.checkpoint.tables import HERE, PERIODS
 from papers.generators.__main__ import write_campaigns
+from papers.runs import table_of
 
 FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-claims", "varcap-prices")}
 PAGES = FOLDERS | {"carbon": ("carbon", "carbon-small"), "igsc22": ("igsc22",)}
@@ -44,15 +45,15 @@ def test_the_page_has_the_committed_numbers(name, capsys):
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["few", "all"])
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_small_study_gives_the_committed_numbers(tmp_path, inputs, name, whole):
-    declared = campaign_in(HERE.parent / name / "small.yaml", tmp_path)
+    declared = study_in(HERE.parent / name / "small.yaml", tmp_path)
     only = () if whole else tuple(study for study in FEW[name] if study not in declared.missing)
     if whole and declared.missing:
-        only = tuple(study for study in declared.campaign.studies if study not in declared.missing)
+        only = tuple(study for study in declared.study.comparisons if study not in declared.missing)
     # of two walks one is enough
     second = ("-1",) if name == "pmbs23" and not whole else ()
     declared.cells = [cell for cell in declared.cells if not cell.capacity.name.endswith(second)]
     carry_out(declared, only, lambda *_: None, jobs=2)
-    frame = pd.read_parquet(tmp_path / f"{name}-small" / "table.parquet")
+    frame = table_of(tmp_path / f"{name}-small")
     assert (frame["status"] == "done").all() and len(frame)
     studies = set(only) or set(frame["study"])
     listed = pd.read_csv(HERE.parent / name / "data" / "small.csv", keep_default_na=False, na_values=[""])
@@ -89,7 +90,7 @@ def test_the_traces_are_those_of_the_script(tmp_path):
     assert len(jobs.single(2.0)) == round(1.3 * 0.7 * 32 * 48 / 2.0)
 
 
-def test_a_campaign_with_failed_runs_is_refused(tmp_path):
+def test_a_study_with_failed_runs_is_refused(tmp_path):
     pd.DataFrame({"status": ["done", "failed"]}).to_parquet(tmp_path / "table.parquet")
     with pytest.raises(ValueError, match="1 of 2 runs failed"):
         import_module("papers.runs").runs_of(tmp_path, ["status"])

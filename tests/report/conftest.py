@@ -8,6 +8,6 @@ from batwatt.report.page import write_report
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory):
-    """The folder of a campaign like the paper's, and the files of its report."""
+    """The folder of a study like the paper's, and the files of its report."""
     folder = whole(tmp_path_factory.mktemp("results") / "both")
     return folder, write_report(folder)

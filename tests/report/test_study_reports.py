@@ -9,9 +9,9 @@ import pytest
 from tables_of_tests import further, row, save
 
 from batwatt.errors import InputError
-from batwatt.report.campaign import APART, read_campaign, summary, varied
 from batwatt.report.figures import MOST, means_figure
 from batwatt.report.page import _means
+from batwatt.report.study import APART, read_study, summary, varied
 from batwatt.report.tables import cases_table
 from batwatt.report.texts import stems_of
 
@@ -25,7 +25,7 @@ TWO = [
 
 
 def study(folder, rows, name="workloads"):
-    return read_campaign(save(folder, rows)).studies[name]
+    return read_study(save(folder, rows)).comparisons[name]
 
 
 def table_of(data):
@@ -61,10 +61,10 @@ def test_a_study_by_envelope(tmp_path):
     assert cells["EBF Slow OWN"][:4] == ["2.50", "4.00", "2", "5"]
     assert table.notes == ["Each mean is over 1 to 2 instances, by envelope."]
     frame = _means(data)
-    assert list(frame.columns[:3]) == ["label", "mean_slowdown e1", "mean_slowdown e2"]
+    assert list(frame.columns[:3]) == ["case", "mean_slowdown e1", "mean_slowdown e2"]
     assert frame.iloc[1, 1:3].tolist() == [2.5, 4.0]
     figure = means_figure("own", data, *varied(data))
-    assert figure.title == "Study “own” by envelope"
+    assert figure.title == "Comparison “own” by envelope"
     bars = figure.charts[0].series[0]
     assert (bars.kind, bars.name, bars.y) == ("bars", A, [4.5, 6.5])
 
@@ -116,13 +116,13 @@ def test_measures_without_values(tmp_path):
 
 
 def test_looks_tell_apart(tmp_path):
-    looks = read_campaign(save(tmp_path, [row(f"x{n}") for n in range(48)])).looks
+    looks = read_study(save(tmp_path, [row(f"x{n}") for n in range(48)])).looks
     assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 48
 
 
 def test_summary_by_hand(tmp_path):
-    campaign = read_campaign(save(tmp_path, [*TWO, row(A, "w-2", status="failed", error="x")]))
-    frame = summary(campaign).set_index("label")
+    study = read_study(save(tmp_path, [*TWO, row(A, "w-2", status="failed", error="x")]))
+    frame = summary(study).set_index("case")
     assert list(frame.index) == [A, "Optimum"]
     first = frame.loc[A]
     assert (first["runs"], first["failed"], first["mean_slowdown_mean"], first["killed_power_mean"]) == (3, 1, 4.5, 3)
@@ -141,19 +141,19 @@ def test_the_best_cases_are_drawn(tmp_path):
 @pytest.mark.parametrize(
     ("make", "problem", "hint"),
     [
-        (lambda folder: None, "no such folder", "batwatt campaign run"),
-        (lambda folder: (folder / "cells").mkdir(parents=True), "no table.parquet yet", "batwatt campaign run"),
+        (lambda folder: None, "no such folder", "batwatt study"),
+        (lambda folder: (folder / "cells").mkdir(parents=True), "no table.parquet yet", "batwatt study"),
         (lambda folder: save(folder, []), "has no row", "declare"),
         (lambda folder: (save(folder, TWO) / "table.parquet").write_text("PAR1?"), "cannot be read", "again"),
         (
-            lambda folder: pd.DataFrame({"label": ["x"]}).to_parquet(save(folder, TWO) / "table.parquet"),
-            "no column 'study': it was written by another version",
-            "run the campaign again",
+            lambda folder: pd.DataFrame({"case": ["x"]}).to_parquet(save(folder, TWO) / "table.parquet"),
+            "no column 'comparison': it was written by another version",
+            "run the study again",
         ),
     ],
 )
 def test_errors(tmp_path, make, problem, hint):
     make(tmp_path / "r")
     with pytest.raises(InputError, match=problem) as caught:
-        read_campaign(tmp_path / "r")
+        read_study(tmp_path / "r")
     assert hint in str(caught.value) and "\n" not in str(caught.value)

@@ -11,9 +11,9 @@ from tables_of_tests import row as run
 from tables_of_tests import save
 
 from batwatt.errors import InputError
-from batwatt.report.campaign import UNRECORDED, read_campaign
 from batwatt.report.html import Glossary
 from batwatt.report.page import comparison_page
+from batwatt.report.study import UNRECORDED, read_study
 from batwatt.report.tables import cases_table
 from batwatt.report.texts import duration, percent, plain
 from batwatt.report.verdict import sentences, verdict_of
@@ -229,19 +229,19 @@ def test_the_page_has_the_two_sentences():
     assert f"<h1>{sentences(verdict)[0]}</h1>" in page and "uses least energy (0.80 kWh)" in page
 
 
-def test_campaigns(tmp_path):
+def test_studies(tmp_path):
     """Waits of 1, 2 and 3 h and of half an hour more on each workload; one run has failed."""
     rows = [run(label, f"w{n}", mean_wait_s=3600.0 * (n + 1) + more_s, energy_j=3.6e6)
             for label, more_s in (("b", 1800.0), ("a", 0.0), ("c", 0.0)) for n in range(3)]  # fmt: skip
     rows[-1] |= {"status": "failed", "error": "boom"}
-    data = read_campaign(save(tmp_path, rows)).main
+    data = read_study(save(tmp_path, rows)).main
     verdict = verdict_of(data)
     assert data.left_out == {"c": "has no result on some of the workloads of the reference"}
     assert (verdict.situation, verdict.winner, verdict.rival, verdict.samples) == ("clear", "a", "b", "3 workloads")
 
 
 def test_an_optimum_is_no_winner(results):
-    data = read_campaign(results[0]).main
+    data = read_study(results[0]).main
     assert data.bound == "Optimum" and "Optimum" not in verdict_of(data).within
     assert data.reference == "EBF Slow no config." and data.above_share(data.reference) == pytest.approx(0.4)
 
@@ -250,7 +250,7 @@ def test_causes_of_rejections_are_tips(tmp_path):
     causes = {"too wide": 3, "too late": 1}
     known = {"jobs_rejected": 4, "rejected_because": json.dumps(causes), "jobs_finished": 6}
     rows = [run("b", "w0", **known), run("b", "w1"), run("a", "w0"), run("a", "w1", jobs_rejected=2, jobs_finished=8)]
-    data = read_campaign(save(tmp_path, rows)).main
+    data = read_study(save(tmp_path, rows)).main
     # the table of an older version has no causes
     assert data.rejections == {"b": {"too wide": 1.5, "too late": 0.5}, "a": {UNRECORDED: 1.0}}
     data = compared([row("x", jobs_rejected=2), row("y")], rejections={"x": {"too wide": 1.5, "too late": 0.5}})

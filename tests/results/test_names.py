@@ -14,13 +14,13 @@ from tables_of_systems import jobs_of
 import batwatt as bw
 from batwatt.api.comparison import Case, compare
 from batwatt.gym.simulation import REWARDS
-from batwatt.report.html import CAMPAIGN_TERMS, TERMS
+from batwatt.report.html import STUDY_TERMS, TERMS
 from batwatt.results import run_files
 from batwatt.results.compared import COMPARED, NOT_MEASURED
 from batwatt.results.figures import BOUND_S, FIGURES, METRICS
 from batwatt.results.groups import groups_of, known_groupings, union_of
 from batwatt.results.job_power import JOB_POWER
-from batwatt.study.campaign import SCHEMA
+from batwatt.studies.study import SCHEMA
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"
 NAMING = {"window", "seed", "cap_seed"}
@@ -52,7 +52,7 @@ def test_no_name_has_two_meanings():
 def test_no_title_and_no_heading_has_two_meanings():
     figures = FIGURES.values()
     titles = [(figure.title, figure.meaning) for figure in figures if figure.title]
-    terms = [*TERMS.items(), *CAMPAIGN_TERMS.items()]
+    terms = [*TERMS.items(), *STUDY_TERMS.items()]
     heads = [(figure.label, figure.meaning) for figure in figures if figure.head]
     assert several([(plain(label), meaning) for label, meaning in [*titles, *terms, *heads]]) == {}
     assert not {plain(term) for term, _ in terms} & {plain(title) for title, _ in titles}
@@ -103,7 +103,7 @@ def test_every_number_of_a_comparison_is_a_figure(inputs):
     assert set(COMPARED) - {"carbon_g", "cost"} == set(comparison.table) - set(NOT_MEASURED)
 
 
-def test_every_number_of_a_campaign_is_a_figure():
+def test_every_number_of_a_study_is_a_figure():
     numbers = {field.name for field in SCHEMA if str(field.type) in ("int64", "double")} - NAMING
     assert len(numbers) > len(METRICS) and numbers <= set(FIGURES)
     assert {name for name in SCHEMA.names if name in FIGURES} == numbers

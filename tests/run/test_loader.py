@@ -15,7 +15,7 @@ from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_c
 from batwatt.run.loader import files_beside, load
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
-from batwatt.study.grid import Sources
+from batwatt.studies.grid import Sources
 
 ROOT = Path(__file__).parents[2]
 HEAD = "from batsim.batsim import BatsimScheduler\n"

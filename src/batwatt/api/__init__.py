@@ -1,1 +1,1 @@
-"""The API of `import batwatt`: runs, comparisons, campaigns and planners as functions, files as objects."""
+"""The API of `import batwatt`: runs, comparisons, studies and planners as functions, files as objects."""

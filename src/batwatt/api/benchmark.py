@@ -31,8 +31,8 @@ from batwatt.results.compared import mean_of, sure
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
 from batwatt.run.spec import Follow
 from batwatt.scheduling.base import Scheduler
-from batwatt.study.benchmark import benchmark, data_folder
-from batwatt.study.cases import Case
+from batwatt.studies.benchmark import benchmark, data_folder
+from batwatt.studies.cases import Case
 from batwatt.units import DAY_S
 
 Row = Mapping[str, float]

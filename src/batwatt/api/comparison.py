@@ -55,10 +55,10 @@ from batwatt.run.arguments import (
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.run.prepared import PreparedRun
 from batwatt.run.spec import RunSpec
-from batwatt.study.cases import PRESET, SYSTEMS, Case, cases_of
-from batwatt.study.cells import CellOutcome
-from batwatt.study.comparison import ComparedRuns, RunTask, Sample, samples_of
-from batwatt.study.executors import cpu_count
+from batwatt.studies.cases import PRESET, SYSTEMS, Case, cases_of
+from batwatt.studies.cells import CellOutcome
+from batwatt.studies.comparison import ComparedRuns, RunTask, Sample, samples_of
+from batwatt.studies.executors import cpu_count
 
 if TYPE_CHECKING:
     import pandas as pd

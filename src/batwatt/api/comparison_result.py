@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batwatt.api.inputs import PathLike
-from batwatt.errors import argument
+from batwatt.errors import InputError, argument
 from batwatt.files import refuse_folder, whole_set
 from batwatt.model.platform import MachinePower
 from batwatt.model.timeline import Timeline
@@ -48,17 +48,18 @@ class Comparison:
 
     table: pd.DataFrame
     """Row for each case, window and seed; columns as in `batwatt.api.comparison`."""
-    jobs: pd.DataFrame
-    """Row for each job of each case and window; the first seed."""
     errors: Mapping[str, str]
     cases: Mapping[str, CaseFacts]
-    traces: Mapping[str, PowerTrace]
-    """Power of each case; the first window and seed."""
-    envelope: Timeline | None
-    """Envelope of the first window; None without a limit of power."""
-    machines: MachinePower
     workload: str
     """Source of the jobs."""
+    jobs: pd.DataFrame
+    """Row for each job of each case and window; the first seed. Empty for a comparison of a study."""
+    traces: Mapping[str, PowerTrace] = field(default_factory=dict)
+    """Power of each case; the first window and seed."""
+    envelope: Timeline | None = None
+    """Envelope of the first window; None without a limit of power, and for a comparison of a study."""
+    machines: MachinePower | None = None
+    """Watts of the machines; None for a comparison of a study."""
     remarks: Sequence[str] = ()
     """Parts of the inputs that readers left out or filled in."""
     rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -121,8 +122,9 @@ class Comparison:
             for label, counts in self.rejections.items()
         }
         return ComparedCases(
-            table, self.cases, measures_of(table, self.currency), jobs=self.jobs, traces=self.traces,
-            envelope=self.envelope, machines=self.machines, rejections=rejections, left_out=self.errors,
+            table, self.cases, measures_of(table, self.currency), jobs=None if self.jobs.empty else self.jobs,
+            traces=self.traces, envelope=self.envelope, machines=self.machines, rejections=rejections,
+            left_out=self.errors,
         )  # fmt: skip
 
     @checked(prefix=path_or, goal=_goal, by=_groupings, figures=_formats, command=text)
@@ -155,7 +157,8 @@ class Comparison:
 
         prefix = Path(prefix)
         refuse_folder(prefix, argument("prefix"))
-        tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
+        tables = {"comparison": self.table} | ({"groups": self.groups(*by)} if by else {})
+        tables |= {} if self.jobs.empty else {"jobs": self.jobs}
         data = self._compared()
         verdict = verdict_of(data, goal)
         page = comparison_page(data, verdict, self._facts(command), self.remarks)
@@ -173,9 +176,9 @@ class Comparison:
         return [
             *([("command", command)] if command else []),
             ("jobs", self.workload),
-            ("machines", str(self.machines)),
-            ("envelope", self.envelope.source if self.envelope else "none"),
-            ("windows", str(self.table["window"].nunique())),
+            *([("machines", str(self.machines))] if self.machines else []),
+            *([("envelope", self.envelope.source if self.envelope else "none")] if self.machines else []),
+            *((f"{name}s", str(self.table[name].nunique())) for name in ("window", "workload") if name in self.table),
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]
 
@@ -190,4 +193,8 @@ class Comparison:
     @checked(by=_groupings)
     def groups(self, *by: str) -> pd.DataFrame:
         """Return the jobs by a label, size or length, compared with the first case: `batwatt.results.groups`."""
+        if self.jobs.empty:
+            raise InputError(
+                "groups", "need rows of jobs, which a study does not keep", "run `compare` on one workload"
+            )
         return union_of(self.jobs, by)

@@ -144,7 +144,7 @@ def optimum(
     Raises:
         batwatt.errors.InputError: Bad input; a job that can never run under the envelope.
     """
-    from batwatt.study.optimum import plan_and_replay
+    from batwatt.studies.optimum import plan_and_replay
 
     limits = {"time_limit_s": time_limit_s, "effort": effort}
     spec = RunSpec(

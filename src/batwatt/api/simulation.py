@@ -1,9 +1,8 @@
-"""Runs: one simulation, or a declared campaign."""
+"""Runs: one simulation, and the inputs that runs and comparisons take."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
@@ -11,7 +10,6 @@ from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
 from batwatt.api.series import series_or
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError
-from batwatt.files import is_folder
 from batwatt.inputs.batch_logs import LogOptions
 from batwatt.inputs.jobs import SECONDS, TimeUnit
 from batwatt.inputs.platform_files import HostChoice, platform_of
@@ -31,9 +29,7 @@ from batwatt.run.arguments import (
     path_or,
     positive,
     several,
-    text,
     window_of,
-    workers_of,
 )
 from batwatt.run.prepared import PreparedRun
 from batwatt.run.result import Result
@@ -160,52 +156,6 @@ def simulate(
         raise result.deadlock
     result.warn()
     return result
-
-
-@checked(
-    declared=path_or,
-    results=path_or,
-    only=lambda name, value: several(name, [value] if isinstance(value, str) else value, text),
-    workers=optional(workers_of),
-    dask=optional(text),
-    progress=function_or_none,
-)
-def campaign(
-    declared: PathLike,
-    *,
-    results: PathLike = "results",
-    only: Sequence[str] = (),
-    workers: int | None = None,
-    dask: str | None = None,
-    progress: Callable[[int, int, int, float], None] | None = None,
-) -> pd.DataFrame:
-    """Run the missing runs of a declared campaign (YAML, or a folder of results); return its table, a row a run.
-
-    Args:
-        declared: The campaign.
-        results: Folder of the folders of results.
-        only: Studies to run. Default: all.
-        workers: Processes on this machine. Default: all cores.
-        dask: Address of a Dask cluster to run on instead.
-        progress: Function of the numbers of ended, failed and all runs, and of the share of the work that remains.
-
-    Returns:
-        The table of the runs, a row a run.
-
-    Raises:
-        batwatt.errors.BatwattError: Bad input; the column `error` of the table has the errors of runs.
-    """
-    import pandas as pd
-
-    from batwatt.study.campaign import campaign_in, campaign_of, carry_out
-
-    path = Path(declared)
-    folder = campaign_of(path) if is_folder(path) else campaign_in(path, Path(results), None)
-    if workers is not None and dask is not None:
-        raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
-    carry_out(folder, only, progress or (lambda ended, failed, total, left: None), jobs=workers, dask=dask)
-    # pyarrow does not open all paths
-    return pd.read_parquet(io.BytesIO((folder.store.folder / "table.parquet").read_bytes()))
 
 
 def platform_and_spec(value: PlatformLike) -> tuple[Any, platforms.Platform]:

@@ -127,11 +127,11 @@ def compare_command(
     from batwatt.api.comparison_result import files_of
     from batwatt.api.inputs import Workload
     from batwatt.results.rejections import rejections_text
-    from batwatt.study.cases import PRESET, cases_of
+    from batwatt.studies.cases import PRESET, cases_of
 
     check_place(export, "--export", files_of(export))
     if len(workload) > 1:
-        raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
+        raise InputError("--workload", "a comparison has one workload", "give one, or declare a study")
     if jobs is not None and dask is not None:
         raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
     kinds, texts = parse_kinds(figures), case or []

@@ -32,7 +32,7 @@ COMMANDS = {
         "compare": "comparison:compare_command",
         "benchmark": "benchmark:benchmark_command",
         "optimum": "optimum:optimum",
-        "campaign": "campaign:campaign",
+        "study": "study:study_command",
         "checkpoint": "checkpoint:checkpoint",
         "carbon": "carbon:carbon",
     },
@@ -52,7 +52,6 @@ COMMANDS = {
         "metrics": "results:metrics",
         "account": "account:account_command",
         "gantt": "results:gantt",
-        "report": "results:report",
     },
 }
 """Panel of the help -> command or group of commands -> module of this package, and name in it."""

@@ -48,7 +48,7 @@ def optimum(
     """
     from batwatt.inputs.spec import parse_series
     from batwatt.run.spec import RunSpec
-    from batwatt.study.optimum import run_optimum
+    from batwatt.studies.optimum import run_optimum
 
     options = without_none({"time_limit_s": time_limit, "effort": effort, "seed": seed})
     cap = parse_series("power", envelope)

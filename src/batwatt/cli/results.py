@@ -236,20 +236,3 @@ def parse_kinds(text: str) -> list[str]:
     """Return the formats of a list such as png,pdf. Raises InputError."""
     kinds = [kind.strip() for kind in text.split(",") if kind.strip()]
     return [one_of("--figures", "format", kind, FORMATS) for kind in kinds]
-
-
-def report(
-    results: Annotated[Path, typer.Argument(help="Folder of a campaign's results: results/NAME.")],
-    figures: FigureKinds = "",
-) -> None:
-    """Write tables, figures and one page about a campaign into results/NAME/report.
-
-    [bold]Example:[/]
-    batwatt campaign run start/first.yaml
-    batwatt report results/first --figures png,pdf
-    """
-    # pandas and matplotlib take as long to import as all the rest
-    from batwatt.report.page import write_report
-
-    page, *others = write_report(results, parse_kinds(figures))
-    tell(f"{printable(page)} and {len(others)} files next to it")

@@ -316,7 +316,7 @@ COLUMNS = ("length_s", "area_core_s")
 def read_reference(path: Path | str) -> Reference:
     """Read a reference from a CSV file `length_s,area_core_s`, or from a trace in the riskaware paper's format.
 
-    A cache has the last references, for the runs of a campaign. Raises InputError.
+    A cache has the last references, for the runs of a study. Raises InputError.
     """
     try:
         state = Path(path).stat()
@@ -502,7 +502,7 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
 
     with readable(path):
         if str(path).lower().endswith(".parquet"):
-            with extra("campaign"):
+            with extra("study"):
                 import pyarrow
                 from pyarrow import parquet
             try:

@@ -144,7 +144,7 @@ def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s
 def cached_trace(
     trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL
 ) -> Workload:
-    """Return `windowed`, with a cache by path and content: a campaign runs one trace many times in a row."""
+    """Return `windowed`, with a cache by path and content: a study runs one trace many times in a row."""
     return _windowed(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit, log)
 
 
@@ -156,7 +156,7 @@ def _windowed(trace: Path, sha256: str, window: Window | None, hosts: int, unit:
 def cached_workload(
     path: Path, name: str = "w0", *, simulate: bool = True, ignore_communication: bool = False
 ) -> Workload:
-    """Return `read_workload`, with a cache of small files by path and content for the runs of a campaign."""
+    """Return `read_workload`, with a cache of small files by path and content for the runs of a study."""
     text = read_text(path)
     return (_small if len(text) <= SMALL else parsed_workload)(text, name, path, simulate, ignore_communication)
 

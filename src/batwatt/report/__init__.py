@@ -1,1 +1,1 @@
-"""Tables, figures and one page about a campaign, of its table and the files of its kept runs."""
+"""Tables, figures and one page about a study, of its table and the files of its kept runs."""

@@ -15,8 +15,8 @@ from batwatt.report.cases import WITHIN
 from batwatt.report.chart import Chart
 from batwatt.report.texts import percent
 
-CAMPAIGN_TERMS = {
-    "study": "a part of a campaign: cases crossed with instances",
+STUDY_TERMS = {
+    "comparison": "a part of a study: cases crossed with instances",
     "instance": "platform, workload, and envelope or capacity; runs with several seeds of the scheduler are one",
     "optimum": "the schedule with the least mean slowdown that finishes every job within the envelope, found offline",
     "best known schedule": "the best schedule that was found offline; not proven to be optimal on every instance",
@@ -24,7 +24,7 @@ CAMPAIGN_TERMS = {
     "fixed capacity": "the same mean number of machines all the time",
     "walk": "a capacity that goes up and down by random steps",
 }
-"""Term of campaigns -> its meaning."""
+"""Term of studies -> its meaning."""
 TERMS = {
     "case": "a scheduler with its options",
     "reference": "the case that the others are compared with",

@@ -1,4 +1,4 @@
-"""The pages of a comparison, of a campaign and of an account; each needs only a browser."""
+"""The pages of a comparison, of a study and of an account; each needs only a browser."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pandas as pd
 
 from batwatt.errors import InputError
 from batwatt.files import is_link, whole_file, whole_set, write_text
-from batwatt.report.campaign import INSTANCE, OPTIMUM, SavedCampaign, read_campaign, summary, varied
 from batwatt.report.cases import ENOUGH, ComparedCases, plural
 from batwatt.report.figures import front_figure, means_figure, power_figure
 from batwatt.report.html import (
-    CAMPAIGN_TERMS,
+    STUDY_TERMS,
     TERMS,
     Glossary,
     Heading,
@@ -24,6 +23,7 @@ from batwatt.report.html import (
     html_of,
     text_table,
 )
+from batwatt.report.study import INSTANCE, OPTIMUM, SavedStudy, read_study, summary, varied
 from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of
 from batwatt.report.texts import jobs, percent, stems_of
 from batwatt.report.verdict import Verdict, sentences, verdict_of
@@ -33,7 +33,7 @@ from batwatt.results.tables import TableColumn
 from batwatt.results.usage import DECIMALS, TOTAL
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
-"""Folder of the report, within the campaign's, and two of its files."""
+"""Folder of the report, within the study's, and two of its files."""
 ACCOUNT_NOTE = (
     f"{DECIMALS} decimals; rows add up to the total. A job is counted in its first month. Click on a heading to sort."
 )
@@ -94,12 +94,12 @@ def account_page(columns: Sequence[TableColumn], facts: Sequence[tuple[str, str]
 
 
 def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]:
-    """Write the report of the campaign whose results are in a folder, into its subfolder `report`.
+    """Write the report of the study whose results are in a folder, into its subfolder `report`.
 
     The same results give the same bytes.
 
     Args:
-        results: The folder of the campaign's results.
+        results: The folder of the study's results.
         figures: Formats in which each chart is also written as a file: png, svg, pdf.
 
     Returns:
@@ -110,50 +110,50 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
     """
     for kind in figures:
         drawing.kind_of(Path(f"figure.{kind}"))
-    campaign = read_campaign(results)
-    folder = campaign.folder / REPORT
+    study = read_study(results)
+    folder = study.folder / REPORT
     if is_link(folder):
-        raise InputError(folder, "is a link", "remove it: a report is written into its campaign's folder only")
-    stems = stems_of(campaign.studies)
+        raise InputError(folder, "is a link", "remove it: a report is written into its study's folder only")
+    stems = stems_of(study.comparisons)
     verdict, page_figures = None, []
-    if campaign.main is not None:
-        verdict = verdict_of(campaign.main)
-        page_figures = [front_figure(campaign.main)]
-        page_figures += [power_figure(campaign.main, verdict.winner)] if campaign.main.traces else []
-    page_figures += [means_figure(stems[study], data, *varied(data)) for study, data in campaign.studies.items()]
+    if study.main is not None:
+        verdict = verdict_of(study.main)
+        page_figures = [front_figure(study.main)]
+        page_figures += [power_figure(study.main, verdict.winner)] if study.main.traces else []
+    page_figures += [means_figure(stems[name], data, *varied(data)) for name, data in study.comparisons.items()]
     old = [path.name for path in folder.glob("plot-*.*")]
     with whole_set(folder, last=(PAGE,), old=old, place=folder) as part:
-        tables = {f"means-{stems[study]}.csv": _means(data) for study, data in campaign.studies.items()}
+        tables = {f"means-{stems[name]}.csv": _means(data) for name, data in study.comparisons.items()}
         written = [_write_csv(table, part / name) for name, table in tables.items()]
-        written.append(_write_csv(summary(campaign), part / SUMMARY))
+        written.append(_write_csv(summary(study), part / SUMMARY))
         charts = [chart for figure in page_figures for chart in figure.charts]
         written += [chart.write(part / f"{chart.id}.{kind}") for chart in charts for kind in figures]
-        write_text(part / PAGE, _campaign_page(campaign, verdict, stems, page_figures))
+        write_text(part / PAGE, _study_page(study, verdict, stems, page_figures))
     return [folder / PAGE, *(folder / path.name for path in written)]
 
 
-def _campaign_page(
-    campaign: SavedCampaign, verdict: Verdict | None, stems: Mapping[str, str], figures: Sequence[Section]
+def _study_page(
+    study: SavedStudy, verdict: Verdict | None, stems: Mapping[str, str], figures: Sequence[Section]
 ) -> str:
-    data, failed = campaign.main, len(campaign.failed)
+    data, failed = study.main, len(study.failed)
     tables = []
-    for study, part in campaign.studies.items():
+    for name, part in study.comparisons.items():
         by, title = varied(part)
-        tables.append(cases_table(f"means-{stems[study]}", f"Study “{study}”", part, by if title else None, title))
-    facts = [*_facts(campaign), *_study_facts(campaign)]
+        tables.append(cases_table(f"means-{stems[name]}", f"Comparison “{name}”", part, by if title else None, title))
+    facts = [*_facts(study), *_comparison_facts(study)]
     sections = [
-        Section("cases", "Means by study", _reading_notes(data) if data else (), tables=tables,
+        Section("cases", "Means by comparison", _reading_notes(data) if data else (), tables=tables,
                 links=[f"means-{stem}.csv" for stem in stems.values()]),
         *figures,
         *([_words(data, [SUMMARY])] if data else []),
         Section("about", "What was run", facts=facts, tables=about_cases(data) if data else ()),
     ]  # fmt: skip
     if failed:
-        heads = ("study", "case", "instance", "error")
-        table = text_table("failures", "Runs that failed", heads, _failed(campaign))
+        heads = ("comparison", "case", "instance", "error")
+        table = text_table("failures", "Runs that failed", heads, _failed(study))
         sections.append(Section("failed", "Runs that failed", tables=[table]))
     alert = f"{failed} run{'s' * (failed != 1)} failed, in no figure." if failed else ""
-    return _html(f"Campaign {campaign.folder.resolve().name}", data, verdict, sections, alert)
+    return _html(f"StudySpec {study.folder.resolve().name}", data, verdict, sections, alert)
 
 
 def _html(
@@ -170,7 +170,7 @@ def _html(
 def _meanings(data: ComparedCases) -> list[tuple[str, str]]:
     """Return the measures and terms of a page with their meanings."""
     measures = {measure.title: measure.meaning for measure in (*data.measures, data.up, *data.across)}
-    return [*measures.items(), *TERMS.items(), *(CAMPAIGN_TERMS.items() if data.about else ())]
+    return [*measures.items(), *TERMS.items(), *(STUDY_TERMS.items() if data.about else ())]
 
 
 def _words(data: ComparedCases, links: Sequence[str] = ()) -> Section:
@@ -202,14 +202,14 @@ def _wait_notes(data: ComparedCases) -> list[str]:
 
 
 def _means(data: ComparedCases) -> pd.DataFrame:
-    """Return the means of a study: a row per case, a column per measure and value of the part that varies."""
+    """Return the means of a comparison: a row per case, a column per measure and value of the part that varies."""
     by, title = varied(data)
     columns = {
         " ".join(filter(None, (measure.name, value))): part.means[measure.name]
         for measure in data.measures
         for value, part in parts_of(data, by if title else None).items()
     }
-    return pd.DataFrame(columns).reindex(data.labels).rename_axis("label").reset_index()
+    return pd.DataFrame(columns).reindex(data.labels).rename_axis("case").reset_index()
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
@@ -219,40 +219,40 @@ def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
-    """Return facts about the campaign: pairs of a name and a text."""
+def _facts(study: SavedStudy) -> list[tuple[str, str]]:
+    """Return facts about the study: pairs of a name and a text."""
     facts = [
-        ("runs", f"{len(campaign.frame)} ({len(campaign.failed)} failed)"),
-        ("cases", str(campaign.frame["label"].nunique())),
+        ("runs", f"{len(study.frame)} ({len(study.failed)} failed)"),
+        ("cases", str(study.frame["case"].nunique())),
     ]
-    optimum = campaign.done[campaign.done["scheduler"] == OPTIMUM]
+    optimum = study.done[study.done["scheduler"] == OPTIMUM]
     if len(optimum):
         proven = int(optimum["proven_optimal"].eq(True).sum())
         facts.append(("optimum", f"proven in {proven} of {len(optimum)} runs, else the best known schedule"))
-    without = len(campaign.done) - len(campaign.with_goodput)
-    if 0 < without < len(campaign.done):
+    without = len(study.done) - len(study.with_goodput)
+    if 0 < without < len(study.done):
         facts.append(("without goodput", f"{without} runs: in no figure"))
     return facts
 
 
-def _study_facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
-    """Return facts about each study: pairs of a name and a text."""
+def _comparison_facts(study: SavedStudy) -> list[tuple[str, str]]:
+    """Return facts about each comparison: pairs of a name and a text."""
     facts = []
-    for study, rows in campaign.frame.groupby("study", sort=False):
+    for comparison, rows in study.frame.groupby("comparison", sort=False):
         instances = rows[list(INSTANCE)].drop_duplicates()
-        parts = [f"{rows['label'].nunique()} cases", f"{len(instances)} instances"]
+        parts = [f"{rows['case'].nunique()} cases", f"{len(instances)} instances"]
         parts += [
             f"{name}: {', '.join(sorted(values))}" if len(values) <= 4 else f"{len(values)} {plural(name)}"
             for name in INSTANCE
             for values in (set(filter(None, instances[name].tolist())),)
             if values
         ]
-        facts.append((f"study “{study}”", "; ".join(parts)))
+        facts.append((f"comparison “{comparison}”", "; ".join(parts)))
     return facts
 
 
-def _failed(campaign: SavedCampaign) -> list[tuple[str, ...]]:
-    """Return study, case, instance and error of the runs that failed."""
-    rows = campaign.failed[["study", "label", "error", "status", *INSTANCE[1:]]].itertuples(index=False)
-    return [(study, label, " ".join(filter(None, instance)), error or status)
-            for study, label, error, status, *instance in rows]  # fmt: skip
+def _failed(study: SavedStudy) -> list[tuple[str, ...]]:
+    """Return comparison, case, instance and error of the runs that failed."""
+    rows = study.failed[["comparison", "case", "error", "status", *INSTANCE[1:]]].itertuples(index=False)
+    return [(comparison, label, " ".join(filter(None, instance)), error or status)
+            for comparison, label, error, status, *instance in rows]  # fmt: skip

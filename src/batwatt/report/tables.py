@@ -134,7 +134,7 @@ def jobs_of(by: str, group: str) -> str:
 
 def about_cases(data: ComparedCases) -> list[PageTable]:
     """Return the scheduler, the options of each case and what it follows, and the reasons of cases without results."""
-    # a campaign has an envelope, or none, for each instance
+    # a study has an envelope, or none, for each instance
     free = data.machines is not None and data.envelope is None
     rows = [
         (label, facts.scheduler, json.dumps(dict(facts.options), ensure_ascii=False, default=str) if facts.options

@@ -1,4 +1,4 @@
-"""The description of a run before anything is read, for Python, the command line and campaigns."""
+"""The description of a run before anything is read, for Python, the command line and studies."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.planned.optimum import Stand
-from batwatt.study.optimum import PlannedResult, run_optimum
+from batwatt.studies.optimum import PlannedResult, run_optimum
 
 ROOT = Path(__file__).resolve().parents[4]
 SMALL = ROOT / "platforms" / "small.xml"

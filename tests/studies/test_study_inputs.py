@@ -10,11 +10,11 @@ from cli_house import ROOT
 
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.spec import parse_series
-from batwatt.study.campaign import CampaignFolder, campaign_in
-from batwatt.study.cells import execute
-from batwatt.study.grid import Sources, task_of, traits
-from batwatt.study.spec import Campaign
-from batwatt.study.yaml_model import parse_declared
+from batwatt.studies.cells import execute
+from batwatt.studies.grid import Sources, task_of, traits
+from batwatt.studies.spec import StudySpec
+from batwatt.studies.study import StudyFolder, study_in
+from batwatt.studies.yaml_model import parse_declared
 
 FILES = {
     "none.txt": "",
@@ -68,7 +68,7 @@ BEST = {"platforms": ["p.xml"], "workloads": ["w/*.json"], "envelopes": ["envelo
 
 @pytest.fixture
 def risky(small):
-    """The folder of campaigns with traces and capacities worked out by hand."""
+    """The folder of studies with traces and capacities worked out by hand."""
     for name, text in FILES.items():
         small.house.write(name, text)
     return small
@@ -79,12 +79,12 @@ def merged(study, changes) -> dict[str, Any]:
     return {key: value for key, value in (study | changes).items() if value is not None}
 
 
-def declare(risky, study=RISK, **changes) -> CampaignFolder:
-    return campaign_in(risky.declare_all({"only": merged(study, changes)}), risky.results)
+def declare(risky, study=RISK, **changes) -> StudyFolder:
+    return study_in(risky.declare_all({"only": merged(study, changes)}), risky.results)
 
 
 def rows_of(risky, study=RISK, **changes) -> list[dict[str, Any]]:
-    """Run a campaign in which no run fails."""
+    """Run a study in which no run fails."""
     declare(risky, study, **changes)
     assert risky.run().code == 0, [row["error"] for row in risky.rows()]
     return risky.rows()
@@ -107,7 +107,7 @@ def test_a_row_worked_out_by_hand(risky):
     row, wire = rows_of(risky, engines=["embedded", "wire"])
     assert (wire["engine"], wire["goodput"]) == ("wire", row["goodput"])
     assert (row["platform"], row["workload"], row["envelope"], row["capacity"]) == ("2x2", "jobs", None, "fewer")
-    assert row["label"] == row["strategy"] == "first-fit-aware" and row["backfilling"] is None
+    assert row["case"] == row["strategy"] == "first-fit-aware" and row["backfilling"] is None
     assert row["goodput"] == pytest.approx(200 / 300, abs=1e-6)
     assert row["aborted_volume"] == pytest.approx(100 / 300, abs=1e-6)
     assert row["mean_aborted_time_s"] == pytest.approx(50) and row["capacity_core_s"] == 300
@@ -178,7 +178,7 @@ def test_one_name_for_two_contents(risky):
     """Studies may have workloads of one name but other parameters: each has a file of its own."""
     loads = ([{"google_like": HOUR | {"sigma": sigma}, "seeds": [1]}] for sigma in (1.0, 2.0))
     studies = {f"s{n}": GENERATED | {"workloads": load} for n, load in enumerate(loads)}
-    one, two = campaign_in(risky.declare_all(studies), risky.results).cells
+    one, two = study_in(risky.declare_all(studies), risky.results).cells
     assert one.workload.name == two.workload.name == "google-like-1"
     assert one.spec.workloads != two.spec.workloads and one.key != two.key
     assert risky.run().code == 0 and len([*(risky.out / "inputs").iterdir()]) == 2
@@ -299,18 +299,18 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
     absent = RISK | {"workloads": [{"trace": "borg/x.txt"}]}
     risky.declare_all({"one": absent, "two": RISK, "three": RISK})
     ended = risky.run()
-    assert ended.code == 2 and "studies.one.workloads[0]: the file 'borg/x.txt' is not there" in ended.line
+    assert ended.code == 2 and "comparisons.one.workloads[0]: the file 'borg/x.txt' is not there" in ended.line
     assert f"see {risky.folder.resolve() / 'borg' / 'README.md'}; --only two does without" in ended.line
     assert risky.run("--only", "one").code == 2
     ended = risky.run("--only", "two")
     assert ended.code == 0 and [line.split()[0] for line in ended.out.splitlines()[1:3]] == ["two", "three"]
-    assert [row["study"] for row in risky.rows()] == ["two", "three"] and risky.done_in_log() == 1
+    assert [row["comparison"] for row in risky.rows()] == ["two", "three"] and risky.done_in_log() == 1
     # what may belong to it is not called stale, let alone removed
     for command in ("status", "clean"):
         assert risky.batwatt(command).code == 2
     risky.house.write("borg/x.txt", FILES["jobs.txt"])
     assert risky.run().code == 0
-    assert [row["study"] for row in risky.rows()] == ["one", "two", "three"] and risky.done_in_log() == 2
+    assert [row["comparison"] for row in risky.rows()] == ["one", "two", "three"] and risky.done_in_log() == 2
 
 
 def test_runs_of_a_kept_trace_do_not_change_it(risky):
@@ -321,12 +321,12 @@ def test_runs_of_a_kept_trace_do_not_change_it(risky):
     assert once[0] and [execute(task).figures for task in reversed(tasks)] == once[::-1]
 
 
-def test_the_campaigns_of_the_docs(risky):
-    """Each example that is a whole campaign is read; those of machines have the rows that they tell of."""
-    text = (ROOT / "docs" / "reference" / "campaigns.md").read_text()
-    examples = [block.partition("```")[0] for block in text.split("```yaml\n")[1:] if "\nstudies:" in block[:2000]]
-    campaigns = [block for block in examples if "\nsignal:" not in block]  # others are studies of plans
-    read = {declared.name: declared for declared in (parse_declared(block, "docs", Campaign) for block in campaigns)}
+def test_the_studies_of_the_docs(risky):
+    """Each example that is a whole study is read; those of machines have the rows that they tell of."""
+    text = (ROOT / "docs" / "reference" / "study.md").read_text()
+    examples = [block.partition("```")[0] for block in text.split("```yaml\n")[1:] if "\ncomparisons:" in block[:2000]]
+    studies = [block for block in examples if "\nsignal:" not in block]  # others are studies of plans
+    read = {declared.name: declared for declared in (parse_declared(block, "docs", StudySpec) for block in studies)}
     assert {"example", "risk", "varied"} <= set(read)
     sources = Sources(risky.folder, risky.out)
     (risky.folder / "inputs").mkdir()
@@ -355,7 +355,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("scheduler, options, machines, limit", ALIKE.values(), ids=ALIKE)
-def test_campaigns_take_what_run_takes(small, scheduler, options, machines, limit):
+def test_studies_take_what_run_takes(small, scheduler, options, machines, limit):
     """Watts for a scheduler of machines, machines for one of watts, and machines without a platform file."""
     small.house.write("capacity.csv", "time_s,machines\n0,4\n5,2\n")
     small.declare(

@@ -1,4 +1,4 @@
-"""What the tests of campaigns share: a tiny campaign worked out by hand, and schedulers that misbehave."""
+"""What the tests of studies share: a tiny study worked out by hand, and schedulers that misbehave."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HELD = """Path({folder!r}, "begun", f"{{os.getpid()}}-{{time.monotonic_ns()}}").
 
 
 class Small:
-    """A folder with a declared campaign of 2 orders x 2 workloads, and its results."""
+    """A folder with a declared study of 2 orders x 2 workloads, and its results."""
 
     def __init__(self, house: House) -> None:
         self.house = house
@@ -55,13 +55,13 @@ class Small:
         }
 
     def declare(self, name: str = "tiny.yaml", **changes: Any) -> Path:
-        """Write the campaign; `changes` of its study, None removes."""
+        """Write the study; `changes` of its study, None removes."""
         study = {key: value for key, value in (self.study | changes).items() if value is not None}
         return self.declare_all({"only": study}, name)
 
     def declare_all(self, studies: dict[str, Any], name: str = "tiny.yaml", **more: Any) -> Path:
-        """Write a campaign of several studies."""
-        return self.house.write(name, yaml.safe_dump({"name": "tiny", "studies": studies, **more}, sort_keys=False))
+        """Write a study of several studies."""
+        return self.house.write(name, yaml.safe_dump({"name": "tiny", "comparisons": studies, **more}, sort_keys=False))
 
     def slow(self, wait: str = "", then: str = "", name: str = "slow.py") -> str:
         """Write a scheduler that waits, then does something; returns its name."""
@@ -83,15 +83,15 @@ class Small:
         """Let runs of a held scheduler, whose file and so whose keys stay the same, go on."""
         (self.folder / "released").touch()
 
-    def batwatt(self, command: str, *args: object) -> Done:
-        """`batwatt campaign COMMAND` of the folder of results, in this process."""
-        return self.house.batwatt("campaign", command, self.out, *args)
+    def batwatt(self, part: str, *args: object) -> Done:
+        """`batwatt study` of the folder of results, in this process, to `resume` it or with `--status`, `--clean`."""
+        return self.house.batwatt("study", self.out, *([] if part == "resume" else [f"--{part}"]), *args)
 
     def run(self, *args: object, yaml: Path | None = None) -> Done:
-        """Run the campaign in one process, but with `--dask` among the words."""
+        """Run the study in one process, but with `--dask` among the words."""
         processes = () if {"--dask", "-j"} & set(args) else ("-j", 1)
         words = (yaml or self.folder / "tiny.yaml", *processes, *args, "--results", self.results)
-        return self.house.batwatt("campaign", "run", *words)
+        return self.house.batwatt("study", *words)
 
     def rows(self) -> list[dict[str, Any]]:
         return pq.read_table(self.out / "table.parquet").to_pylist()
@@ -103,7 +103,7 @@ class Small:
         return sorted((self.out / "cells").glob("*.json"))
 
     def log(self) -> str:
-        return (self.out / "campaign.log").read_text()
+        return (self.out / "study.log").read_text()
 
     def state(self, study: str = "only") -> list[int]:
         """The numbers of done, failed and missing runs that `status` tells."""
@@ -115,7 +115,7 @@ class Small:
         return self.log().count("Z done ")
 
     def undisturbed(self, yaml: Path | None = None) -> bytes:
-        """The table of the same campaign under another name."""
+        """The table of the same study under another name."""
         assert self.run("-n", "calm", yaml=yaml).code in (0, 1)
         return self.bytes("calm")
 

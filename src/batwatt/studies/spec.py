@@ -1,4 +1,4 @@
-"""The declaration of a campaign: studies, each a grid of platforms, workloads, envelopes, capacities, options, ..."""
+"""The declaration of a study: comparisons, each a grid of platforms, workloads, envelopes, capacities, options, ..."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError, argument
 from batwatt.inputs.google_like import GoogleLike
 from batwatt.inputs.jobs import TimeUnit
-from batwatt.run.spec import EngineName
-from batwatt.study.yaml_model import Declared, wrong
+from batwatt.run.spec import EngineName, Follow
+from batwatt.studies.yaml_model import Declared, wrong
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OPTIMUM = "optimum"
@@ -52,7 +52,7 @@ def checked_name(name: str) -> str:
 
 
 def folder_name(name: str | None, declared: str) -> str:
-    """Return the name of a campaign's folder: that of `--name`, else the declared one. Raises InputError."""
+    """Return the name of a study's folder: that of `--name`, else the declared one. Raises InputError."""
     try:
         return declared if name is None else checked_name(name)
     except ValueError as error:
@@ -75,7 +75,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 Options = Annotated[dict[str, JsonValue], AfterValidator(_checked)]
-CampaignName = Annotated[str, AfterValidator(checked_name)]
+StudyName = Annotated[str, AfterValidator(checked_name)]
 
 
 class _Files(Declared):
@@ -156,7 +156,7 @@ class Capacities(_Files):
     """Files of capacities (a path or a glob), or texts such as `walk:range=0.6`.
 
     With seeds, there is one for each: a path has `{seed}`, and a text gets `seed=`. There is a text for each point of
-    the grid, whose names it has in braces. `platforms` are the names of their platforms; by default all of the study's.
+    the grid, whose names it has in braces. `platforms` are the names of their platforms; default: all.
     """
 
     spec: str | None = None
@@ -235,14 +235,30 @@ class EngineOptions(Declared):
 
 
 class DeclaredCase(Declared):
-    """A setting outside the grid; the study's values are its defaults, but not the options of another scheduler."""
+    """A case outside the grid, as a text (`batwatt.studies.cases`), or as a scheduler with options.
+
+    The comparison's values are defaults of the latter, but not the options of another scheduler.
+    """
 
     label: str | None = None
+    case: str | None = None
     scheduler: str | None = None
     options: Options = Field({})
+    follow: Follow | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text(cls, content: Any) -> Any:
+        return {"case": content} if isinstance(content, str) else content
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> DeclaredCase:
+        if self.case is not None and self.model_fields_set - {"case", "label"}:
+            raise wrong("`case` has scheduler and options in its text, as in 'varcap termination=lww'")
+        return self
 
 
-class Study(Declared):
+class ComparisonSpec(Declared):
     """A grid (all combinations of its lists) and cases, each on all platforms, workloads, envelopes, capacities, ..."""
 
     platforms: list[Platforms] = Field([], min_length=1)
@@ -255,6 +271,7 @@ class Study(Declared):
     engine_options: EngineOptions = Field(EngineOptions())
     scheduler: str = "powercap"
     options: Options = Field({})
+    follow: Follow = "envelope"
     grid: dict[str, list[JsonValue]] = Field({})
     label: str | None = None
     names: dict[str, str] = Field({})
@@ -262,6 +279,15 @@ class Study(Declared):
     seeds: list[Seed] | None = Field(None, min_length=1)
     exclude: list[Rule] = Field([])
     keep: bool | list[Rule] = False
+
+    @field_validator("cases", mode="before")
+    @classmethod
+    def _by_label(cls, cases: Any) -> Any:
+        if not isinstance(cases, dict):
+            return cases
+        return [
+            {"label": label, **(case if isinstance(case, dict) else {"case": case})} for label, case in cases.items()
+        ]
 
     @field_validator("grid")
     @classmethod
@@ -285,27 +311,29 @@ class Study(Declared):
         return keep
 
 
-class Campaign(Declared):
-    """A declared campaign: its name, its studies, and their defaults."""
+class StudySpec(Declared):
+    """A declared study: its name, its comparisons, and their defaults."""
 
-    name: CampaignName
-    defaults: Study = Study.model_construct()
-    studies: dict[str, Study] = Field(min_length=1)
+    name: StudyName
+    defaults: ComparisonSpec = ComparisonSpec.model_construct()
+    comparisons: dict[str, ComparisonSpec] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _complete(self) -> Campaign:
-        for name, study in self.effective().items():
+    def _complete(self) -> StudySpec:
+        for name, comparison in self.effective().items():
             for needed in ("platforms", "workloads"):
-                if not getattr(study, needed):
-                    raise wrong(f"the study {name!r} has no {needed}: list files under its '{needed}'")
+                if not getattr(comparison, needed):
+                    raise wrong(f"the comparison {name!r} has no {needed}: list files under its '{needed}'")
         return self
 
-    def effective(self) -> dict[str, Study]:
-        """Return the studies, with `defaults` for the keys that they do not have."""
+    def effective(self) -> dict[str, ComparisonSpec]:
+        """Return the comparisons, with `defaults` for the keys that they do not have."""
         shared = {name: getattr(self.defaults, name) for name in self.defaults.model_fields_set}
         return {
-            name: study.model_copy(update={key: shared[key] for key in shared.keys() - study.model_fields_set})
-            for name, study in self.studies.items()
+            name: comparison.model_copy(
+                update={key: shared[key] for key in shared.keys() - comparison.model_fields_set}
+            )
+            for name, comparison in self.comparisons.items()
         }
 
 
@@ -327,7 +355,7 @@ def label_of(template: str, options: Mapping[str, Any], names: Mapping[str, str]
     words = {name: names.get(text, text) for name, text in ((name, plain(value)) for name, value in options.items())}
     unknown = next((name for name in label_fields(template) if name not in words), None)
     if unknown is not None:
-        hint = f"name one of the study's options: {', '.join(words) or 'there are none'}"
+        hint = f"name one of the comparison's options: {', '.join(words) or 'there are none'}"
         raise InputError(where, f"the label {template!r} names {unknown!r}, which is not an option of all runs", hint)
     return template.format_map(words)
 

@@ -1,4 +1,4 @@
-"""The folder of a study: its cells, and of a campaign kept files, the table and the log; no file is half written."""
+"""The folder of a study or a comparison: its cells, kept files, the table and the log; no file is half written."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from batwatt.files import FULL, PART, is_folder, is_link, make_folder, open_own,
 from batwatt.results.figures import METRICS
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
-from batwatt.study.cells import BOUNDS, KEPT, CellOutcome
-from batwatt.study.grid import InputFile
-from batwatt.study.spec import canonical
+from batwatt.studies.cells import BOUNDS, KEPT, CellOutcome
+from batwatt.studies.grid import InputFile
+from batwatt.studies.spec import canonical
 
-COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
+COPY, ORIGIN, TABLE, LOG = "study.yaml", "origin.json", "table.parquet", "study.log"
 LOCK, INPUTS = ".lock", "inputs"
 FIGURES = (*(figure.name for figure in METRICS), *BOUNDS)
 KEY = re.compile("[0-9a-f]{64}")
@@ -43,8 +43,8 @@ TRACE = "trace_"
 """Begin of the names of the arrays of a power trace."""
 
 
-class CampaignStopped(BatwattError):
-    """A campaign or a comparison cannot go on, for a reason outside its runs; finished runs are kept."""
+class StudyStopped(BatwattError):
+    """A study or a comparison cannot go on, for a reason outside its runs; finished runs are kept."""
 
 
 class _CellFile(BaseModel):
@@ -104,7 +104,7 @@ def _unpacked(content: bytes) -> tuple[JobOutcomes, PowerTrace | None]:
     return jobs, PowerTrace(**numbers)
 
 
-def check_studies(only: Iterable[str], names: Collection[str]) -> None:
+def check_comparisons(only: Iterable[str], names: Collection[str]) -> None:
     """Raise UnknownNameError for a study of `only` that is not among `names`."""
     for study in only:
         if study not in names:
@@ -112,7 +112,7 @@ def check_studies(only: Iterable[str], names: Collection[str]) -> None:
 
 
 class Store:
-    """Reader and writer of the folder of a study: a campaign, or a comparison.
+    """Reader and writer of the folder of a declared study, or of a comparison.
 
     `place` is the argument with the folder, `name` what another process gives another one of; `resume` tells how to
     go on with the study.
@@ -122,7 +122,7 @@ class Store:
         self,
         folder: Path,
         *,
-        study: str = "campaign",
+        study: str = "study",
         place: str = "results",
         name: str = "name with -n",
         resume: str | None = None,
@@ -131,7 +131,7 @@ class Store:
         self.study = study
         self.place = place
         self.name = name
-        self.resume = resume or f"batwatt campaign resume {folder}"
+        self.resume = resume or f"batwatt study {folder}"
         self.cells = folder / "cells"
         self.runs = folder / "runs"
         self.scratch = folder
@@ -139,7 +139,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for other processes during the block. Raises CampaignStopped, and InputError for links."""
+        """Lock the folder for other processes during the block. Raises StudyStopped, and InputError for links."""
         for path in (self.cells, self.runs, self.folder / INPUTS, self.folder / LOG, self.folder / LOCK):
             if is_link(path):
                 raise InputError(path, "is a link", f"remove it: a {self.study} writes into its own folder only")
@@ -151,7 +151,7 @@ class Store:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 hint = f"wait for it, or give this one another {self.name}"
-                raise CampaignStopped(f"{self.folder}: another process works on this {self.study}; {hint}") from None
+                raise StudyStopped(f"{self.folder}: another process works on this {self.study}; {hint}") from None
             with self._writing(self.folder):
                 self.cells.mkdir(exist_ok=True)
                 scratch = tempfile.TemporaryDirectory(prefix=PART, dir=self.folder, ignore_cleanup_errors=True)
@@ -161,7 +161,7 @@ class Store:
 
     @contextmanager
     def _writing(self, what: Path) -> Iterator[None]:
-        """Raise CampaignStopped for a disk that is full or cannot be written."""
+        """Raise StudyStopped for a disk that is full or cannot be written."""
         try:
             yield
         except OSError as error:
@@ -171,13 +171,13 @@ class Store:
                 raise
             raise self._unwritable(what, error.__context__) from error
 
-    def _unwritable(self, what: Path, error: OSError) -> CampaignStopped:
+    def _unwritable(self, what: Path, error: OSError) -> StudyStopped:
         problem = f"{what}: cannot be written ({error.strerror or error})"
         if not is_folder(self.folder):
-            return CampaignStopped(f"{problem}; give another place with {argument(self.place)}")
+            return StudyStopped(f"{problem}; give another place with {argument(self.place)}")
         first = "make room" if error.errno in FULL else "correct that"
         hint = f"{first}, then: {self.resume}"
-        return CampaignStopped(f"{problem}; nothing finished is lost; {hint}")
+        return StudyStopped(f"{problem}; nothing finished is lost; {hint}")
 
     def provide(self, inputs: Iterable[InputFile]) -> None:
         """Write the generated files among the inputs of runs."""
@@ -211,7 +211,7 @@ class Store:
         `schedulers`: SHA-256 of the file of a scheduler -> names of its options, None for one that is not ours.
         """
         # relative, so that a project that is moved as a whole still finds its inputs
-        where = {"campaign": os.path.relpath(origin.resolve(), self.folder.resolve()), "schedulers": schedulers}
+        where = {"study": os.path.relpath(origin.resolve(), self.folder.resolve()), "schedulers": schedulers}
         self.write(self.folder / COPY, text)
         self.write(self.folder / ORIGIN, json.dumps(where, indent=2) + "\n")
 
@@ -219,11 +219,11 @@ class Store:
         """Return the path of the declaration that was run. Raises InputError."""
         path = self.folder / ORIGIN
         try:
-            where = json.loads(read_text(path))["campaign"]
+            where = json.loads(read_text(path))["study"]
             return Path(os.path.normpath(self.folder.resolve() / where))
         except (InputError, ValueError, KeyError, TypeError):
-            hint = "begin with `batwatt campaign run`"
-            raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
+            hint = "begin with `batwatt study FILE`"
+            raise InputError(self.folder, f"is not the folder of a study (no {ORIGIN})", hint) from None
 
     def schedulers(self) -> dict[str, list[str] | None]:
         """Return the names of the options of the schedulers that were run from files, by SHA-256 of these."""

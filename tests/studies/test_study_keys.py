@@ -10,15 +10,15 @@ import pytest
 from batwatt.files import PACKAGE
 from batwatt.run import loader
 from batwatt.run.find_scheduler import load_plugins
-from batwatt.study import cells as cells_module
-from batwatt.study.campaign import campaign_in
-from batwatt.study.cells import code_digest
-from batwatt.study.grid import task_of
+from batwatt.studies import cells as cells_module
+from batwatt.studies.cells import code_digest
+from batwatt.studies.grid import task_of
+from batwatt.studies.study import study_in
 
 
 def key(small, **changes) -> str:
     settings = {"grid": None, "workloads": ["w/a.json"], "label": "x"} | changes
-    [cell] = campaign_in(small.declare(**settings), small.results).cells
+    [cell] = study_in(small.declare(**settings), small.results).cells
     return cell.key
 
 
@@ -152,19 +152,19 @@ def test_all_code_of_the_package_counts(copy, monkeypatch, file):
     assert digest() != now
 
 
-def test_other_code_in_a_worker_stops_the_campaign(small, monkeypatch):
+def test_other_code_in_a_worker_stops_the_study(small, monkeypatch):
     small.declare()
     # the process that began had other code than it has now
-    monkeypatch.setattr("batwatt.study.campaign.task_of", lambda *args: replace(task_of(*args), code="older"))
+    monkeypatch.setattr("batwatt.studies.study.task_of", lambda *args: replace(task_of(*args), code="older"))
     ended = small.run()
     assert ended.code == 1
-    assert "has other code than the campaign began with" in ended.line and "campaign resume" in ended.line
+    assert "has other code than the study began with" in ended.line and "then: batwatt study " in ended.line
     assert not small.cells() and small.rows() == []
 
 
-def test_an_input_that_changes_under_way_stops_the_campaign(small):
+def test_an_input_that_changes_under_way_stops_the_study(small):
     change = "Path('CHANGED').write_text('time_s,power_w\\n0,1\\n')".replace("CHANGED", str(small.house.envelope))
     small.declare(scheduler=small.slow(then=change))
     ended = small.run()
-    assert ended.code == 1 and "envelope.csv changed while the campaign ran" in ended.line
+    assert ended.code == 1 and "envelope.csv changed while the study ran" in ended.line
     assert not small.cells()

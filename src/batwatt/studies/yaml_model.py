@@ -15,7 +15,7 @@ from batwatt.checks import model_error, shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.files import read_text
 
-HINT = "see docs/reference/campaigns.md"
+HINT = "see docs/reference/study.md"
 MAX_VALUES = 100_000
 """Most values of a file: a few aliases of aliases would fill the memory."""
 

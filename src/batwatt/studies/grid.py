@@ -35,14 +35,15 @@ from batwatt.run.find_scheduler import is_file_name, scheduler_class
 from batwatt.run.loader import files_beside, loaded_plugins
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
-from batwatt.study.cells import CellTask, Contents, code_digest, digest_of_executable, key_of
-from batwatt.study.spec import (
+from batwatt.studies.cases import Case, cases_of
+from batwatt.studies.cells import CellTask, Contents, code_digest, digest_of_executable, key_of
+from batwatt.studies.spec import (
     OPTIMUM,
-    Campaign,
     Capacities,
+    ComparisonSpec,
     Platforms,
     Rule,
-    Study,
+    StudySpec,
     Workloads,
     canonical,
     filled,
@@ -231,7 +232,7 @@ def _facts(value: Any, digests: Mapping[Path, str]) -> Any:
 
 
 class MissingFileError(InputError):
-    """A declared file is missing, or no file matches a pattern; other studies can run."""
+    """A declared file is missing, or no file matches a pattern; other comparisons can run."""
 
     def __init__(self, where: object, problem: str, hint: str) -> None:
         super().__init__(where, problem, hint)
@@ -369,7 +370,7 @@ class Sources:
             sha256 = hashlib.sha256(text.encode()).hexdigest()
             file = f"{name}.json"
             if self._content.setdefault(file, sha256) != sha256:
-                # another study has other parameters under this name
+                # another comparison has other parameters under this name
                 file = f"{name}-{sha256[:12]}.json"
             path = (self._generated / file).resolve()
             input_file = self._made[params, seed] = InputFile(name, path, file, sha256, text)
@@ -408,8 +409,8 @@ class Cell:
     is not ours, whose `option_names` are None.
     """
 
-    study: str
-    label: str
+    comparison: str
+    case: str
     platform: Choice
     workload: Choice
     envelope: Choice | None
@@ -430,48 +431,48 @@ class Cell:
         """Columns of the table that a rule may name besides options."""
         choices = {name: getattr(self, name) for name in ("platform", "workload", "envelope", "capacity")}
         names = {name: choice.name if choice else None for name, choice in choices.items()}
-        return {"label": self.label, **names, "engine": self.spec.engine, "seed": self.seed}
+        return {"case": self.case, **names, "follow": self.spec.follow, "engine": self.spec.engine, "seed": self.seed}
 
     @property
     def place(self) -> dict[str, Any]:
         """Place in the grid, for the file of the cell."""
-        return {"study": self.study, **self.axes, "scheduler": self.scheduler, "options": dict(self.options)}
+        return {"comparison": self.comparison, **self.axes, "scheduler": self.scheduler, "options": dict(self.options)}
 
 
 def expand(
-    campaign: Campaign, where: Path, base: Path, generated: Path, schedulers: OptionNames | None = None
+    study: StudySpec, where: Path, base: Path, generated: Path, schedulers: OptionNames | None = None
 ) -> tuple[list[Cell], dict[str, MissingFileError]]:
-    """Return all cells in the order of the declaration, and the error of each study that misses an input.
+    """Return all cells in the order of the declaration, and the error of each comparison that misses an input.
 
-    The order is study, grid and then cases, platform, workload, envelope, ... `where` names the file in errors, `base`
-    is the folder of its relative paths, `generated` that of generated inputs (which are not written here). With the
-    `schedulers` of earlier runs no file of a scheduler is imported. Raises InputError for everything else.
+    The order is comparison, grid and then cases, platform, workload, envelope, ... `where` names the file in errors,
+    `base` is the folder of its relative paths, `generated` that of generated inputs, which are not written here.
+    With the `schedulers` of earlier runs no file of a scheduler is imported. Raises InputError for everything else.
     """
     sources, contents = Sources(base, generated), Contents()
     cells: list[Cell] = []
     missing: dict[str, MissingFileError] = {}
-    for name, study in campaign.effective().items():
-        place = f"{where}: studies.{name}"
+    for name, comparison in study.effective().items():
+        place = f"{where}: comparisons.{name}"
         try:
-            own = list(_cells_of(name, study, sources, place, schedulers))
+            own = list(_cells_of(name, comparison, sources, place, schedulers))
         except MissingFileError as error:
             missing[name] = error
             continue
-        for number, rule in enumerate(study.exclude):
+        for number, rule in enumerate(comparison.exclude):
             rule_place = f"{place}.exclude[{number}]"
             dropped = _picked(own, rule, rule_place)
             own = [cell for cell in own if id(cell) not in dropped]
             if not own:
-                raise InputError(rule_place, "leaves no run of the study", "correct or remove the rule")
+                raise InputError(rule_place, "leaves no run of the comparison", "correct or remove the rule")
         keep: set[int] = set()
-        for number, rule in enumerate(study.keep if isinstance(study.keep, list) else ()):
+        for number, rule in enumerate(comparison.keep if isinstance(comparison.keep, list) else ()):
             keep |= _picked(own, rule, f"{place}.keep[{number}]")
         for cell in own:
             # also of files that are generated when they are needed
             contents.files.update({str(file.path): file.sha256 for file in cell.files})
             code = code_digest(cell.scheduler == OPTIMUM)
             key = key_of(contents.digest(cell.spec), code, cell.depends)
-            cells.append(replace(cell, key=key, keep=study.keep is True or id(cell) in keep))
+            cells.append(replace(cell, key=key, keep=comparison.keep is True or id(cell) in keep))
     return cells, missing
 
 
@@ -493,50 +494,60 @@ def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
     return picked
 
 
-def _settings(study: Study, place: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield label, scheduler and options of each point of the grid, and of each case."""
-    template = study.label or " ".join(f"{{{name}}}" for name in study.grid) or None
-    if study.grid or not study.cases:
-        for values in product(*study.grid.values()):
-            options = {**study.options, **dict(zip(study.grid, values, strict=True))}
-            label = label_of(template or Path(study.scheduler).stem, options, study.names, place)
-            yield label, study.scheduler, options
-    for number, case in enumerate(study.cases):
-        scheduler = case.scheduler or study.scheduler
-        options = {**(study.options if scheduler == study.scheduler else {}), **case.options}
+def _cases(comparison: ComparisonSpec, place: str) -> Iterator[tuple[str, Case]]:
+    """Yield the label and the case of each point of the grid, and of each case outside. Raises InputError."""
+    template = comparison.label or " ".join(f"{{{name}}}" for name in comparison.grid) or None
+    if comparison.grid or not comparison.cases:
+        for values in product(*comparison.grid.values()):
+            options = {**comparison.options, **dict(zip(comparison.grid, values, strict=True))}
+            label = label_of(template or Path(comparison.scheduler).stem, options, comparison.names, place)
+            yield label, Case(comparison.scheduler, options, comparison.follow)
+    for number, case in enumerate(comparison.cases):
+        where = f"{place}.cases[{number}]"
+        if case.case is not None:
+            cases = cases_of([case.case], where)
+            if case.label is not None and len(cases) > 1:
+                raise InputError(where, f"{case.case!r} is several cases", "leave the label out")
+            yield from ((case.label or label, one) for label, one in cases.items())
+            continue
+        scheduler = case.scheduler or comparison.scheduler
+        options = {**(comparison.options if scheduler == comparison.scheduler else {}), **case.options}
         if case.label is None and template is None:
-            raise InputError(f"{place}.cases[{number}]", "has no label", "give it one, or the study a template")
-        label = case.label or label_of(template or "", options, study.names, f"{place}.cases[{number}]")
-        yield label, scheduler, options
+            raise InputError(where, "has no label", "give it one, or the comparison a template")
+        label = case.label or label_of(template or "", options, comparison.names, where)
+        yield label, Case(scheduler, options, case.follow or comparison.follow)
 
 
-def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers: OptionNames | None) -> Iterator[Cell]:
-    settings = list(_settings(study, place))
-    twice = [label for label, count in Counter(label for label, *_ in settings).items() if count > 1]
+def _cells_of(
+    name: str, comparison: ComparisonSpec, sources: Sources, place: str, schedulers: OptionNames | None
+) -> Iterator[Cell]:
+    cases = list(_cases(comparison, place))
+    twice = [label for label, count in Counter(label for label, _ in cases).items() if count > 1]
     if twice:
-        hint = "labels name the rows of a study: give each its own"
+        hint = "labels name the rows of a comparison: give each its own"
         raise InputError(place, f"the label {twice[0]!r} appears twice", hint)
-    platforms = sources.platforms(study.platforms, f"{place}.platforms")
-    workloads = sources.workloads(study.workloads, f"{place}.workloads")
-    files = sources.files(study.envelopes, f"{place}.envelopes")
+    platforms = sources.platforms(comparison.platforms, f"{place}.platforms")
+    workloads = sources.workloads(comparison.workloads, f"{place}.workloads")
+    files = sources.files(comparison.envelopes, f"{place}.envelopes")
     envelopes: Sequence[Choice | None] = [Choice.of(file, {"envelope": file.path}) for file in files] or [None]
-    capacities: Sequence[Choice | None] = sources.capacities(study.capacities, f"{place}.capacities") or [None]
-    for number, entry in enumerate(study.capacities):
+    capacities: Sequence[Choice | None] = sources.capacities(comparison.capacities, f"{place}.capacities") or [None]
+    for number, entry in enumerate(comparison.capacities):
         for own in entry.platforms or ():
             if own not in (names := [platform.name for platform in platforms]):
                 raise UnknownNameError(f"{place}.capacities[{number}]", "platform", own, names, "Correct it.")
-    events = sources.file(study.events, f"{place}.events") if study.events else None
-    depends = sources.files(study.depends, f"{place}.depends")
-    engines, engine_options = study.engines, study.engine_options
-    seeds: Sequence[int | None] = study.seeds or [None]
+    events = sources.file(comparison.events, f"{place}.events") if comparison.events else None
+    depends = sources.files(comparison.depends, f"{place}.depends")
+    engines, engine_options = comparison.engines, comparison.engine_options
+    seeds: Sequence[int | None] = comparison.seeds or [None]
     if any(len(set(values)) < len(values) for values in (engines, seeds)):
         raise InputError(place, "an engine or a seed appears twice", "list each once")
     if "batsim" in engines:
         digest_of_executable(engine_options.batsim)
-    for label, scheduler, options in settings:
+    for label, case in cases:
+        scheduler, options = case.scheduler, case.options
         where = f"{place}: {label!r}"
         if scheduler == OPTIMUM:
-            _check_optimum(study, where)
+            _check_optimum(comparison, where)
         option_names, code = _scheduler(scheduler, sources, where, schedulers)
         file, beside = (code[0], code[1:]) if code else (None, [])
         takes = set(option_names or ()) - options.keys()
@@ -557,6 +568,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
                 events=events.path if events else None,
                 scheduler=str(file.path) if file else scheduler,
                 # a path, whose content alone counts: the folder of a study may be moved
+                follow=case.follow,
                 options=run_options | ({"reference": reference.path} if reference else {}),
                 engine=engine,
                 config=engine_options.config(),
@@ -566,8 +578,8 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
             )
             others = filter(None, (events, file, *beside, *depends, reference))
             yield Cell(
-                study=name,
-                label=label,
+                comparison=name,
+                case=label,
                 platform=platform,
                 workload=workload,
                 envelope=envelope,
@@ -583,13 +595,13 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
             )
 
 
-def _check_optimum(study: Study, place: str) -> None:
+def _check_optimum(comparison: ComparisonSpec, place: str) -> None:
     """Raise InputError for inputs and engines that the optimum cannot have."""
-    if set(study.engines) != {"embedded"}:
-        hint = "declare it in a study of its own"
+    if set(comparison.engines) != {"embedded"}:
+        hint = "declare it in a comparison of its own"
         raise InputError(place, "the optimum runs on the embedded engine only", hint)
-    of_machines = study.capacities or any(entry.machines for entry in study.platforms)
-    if of_machines or any(entry.trace for entry in study.workloads):
+    of_machines = comparison.capacities or any(entry.machines for entry in comparison.platforms)
+    if of_machines or any(entry.trace for entry in comparison.workloads):
         problem = "the optimum takes neither capacities nor machines and traces"
         raise InputError(place, problem, "give it files of Batsim, and an envelope")
 
@@ -627,7 +639,7 @@ def _seed_option(names: Collection[str] | None, options: Mapping[str, Any]) -> s
 
 
 def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
-    """Return the task of a cell of a campaign for a worker."""
+    """Return the task of a cell of a study for a worker."""
     return CellTask(
         key=cell.key,
         name=f"run {cell.key[:12]}",

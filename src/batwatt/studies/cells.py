@@ -48,7 +48,7 @@ from batwatt.run.result import Result
 from batwatt.run.run import perform, run
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import KINDS, parts_of
-from batwatt.study.spec import OPTIMUM, canonical
+from batwatt.studies.spec import OPTIMUM, canonical
 
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
@@ -279,7 +279,7 @@ class CellTask:
     """One cell for a worker: its name in messages, and its run.
 
     `digests` maps paths of files to their SHA-256, `declared` to their texts in errors. `code` is that of the process
-    that begins the `study` (campaign or comparison). With `keep` the files of the run are part of its outcome, with
+    that begins the study, or the comparison (`study`). With `keep` the files of the run are part of its outcome, with
     `by_job` the outcomes of its jobs and its power.
     """
 
@@ -287,7 +287,7 @@ class CellTask:
     name: str
     spec: RunSpec
     code: str
-    study: str = "campaign"
+    study: str = "study"
     digests: Mapping[str, str] = field(default_factory=dict)
     declared: Mapping[str, str] = field(default_factory=dict)
     keep: bool = False
@@ -428,7 +428,7 @@ def _figures(metrics: Values) -> dict[str, Any]:
 
 def _optimum(spec: RunSpec) -> dict[str, Any]:
     # only such cells need the solver
-    from batwatt.study.optimum import run_optimum
+    from batwatt.studies.optimum import run_optimum
 
     optimum = run_optimum(spec)
     return _figures(optimum.values) | {

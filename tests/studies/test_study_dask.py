@@ -1,4 +1,4 @@
-"""The same campaign on Dask: a local cluster of two worker processes, one killed on the way."""
+"""The same study on Dask: a local cluster of two worker processes, one killed on the way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from queue import SimpleQueue
 import pytest
 from waiting import wait_for
 
-from batwatt.study import executors
+from batwatt.studies import executors
 
 distributed = pytest.importorskip("distributed")
 GRID = {"order": ["fcfs", "asc", "desc"]}
@@ -77,7 +77,7 @@ def test_the_scheduler_vanishes(small, monkeypatch):
     ended = small.run("--dask", json.loads(file.read_text())["address"])
     warning, problem = ended.err.strip().split("\n")
     assert ended.code == 1 and "no workers yet" in warning and "went away (a run was cancelled)" in problem
-    assert problem.endswith(f"then: batwatt campaign resume {small.out}")
+    assert problem.endswith(f"then: batwatt study {small.out}")
 
 
 REFUSED = [
@@ -88,7 +88,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("args, problem", REFUSED, ids=[row[1] for row in REFUSED])
 def test_clusters_that_are_refused(small, monkeypatch, args, problem):
-    monkeypatch.setattr("batwatt.study.executors.CONNECT_S", 0.5)
+    monkeypatch.setattr("batwatt.studies.executors.CONNECT_S", 0.5)
     small.declare()
     ended = small.run(*args)
     assert ended.code == 2 and problem in ended.line

@@ -23,10 +23,10 @@ from batwatt.run.loader import loaded_plugins
 from batwatt.run.prepared import check_options
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
-from batwatt.study.cases import Case
-from batwatt.study.cells import CellOutcome, CellTask, Contents, code_digest, key_of
-from batwatt.study.executors import check_dask, run_cells
-from batwatt.study.store import Store
+from batwatt.studies.cases import Case
+from batwatt.studies.cells import CellOutcome, CellTask, Contents, code_digest, key_of
+from batwatt.studies.executors import check_dask, run_cells
+from batwatt.studies.store import Store
 from batwatt.units import date_text
 
 _log = logging.getLogger(__name__)

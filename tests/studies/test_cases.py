@@ -3,7 +3,7 @@
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.study.cases import SYSTEMS, Case, cases_of, parse_case
+from batwatt.studies.cases import SYSTEMS, Case, cases_of, parse_case
 
 
 class Mine:

@@ -1,4 +1,4 @@
-"""The results of a campaign: its table, and the cases of each study."""
+"""The results of a study: its table, and the cases of each comparison."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from batwatt.results.run_files import check_files, file_of, table
 
 TABLE = "table.parquet"
 DONE = "done"
-OPTIMUM, UNRESPONSIVE = "optimum", "none"
-"""The scheduler whose cases are a bound, and the response of cases that ignore the envelope, which are references."""
+OPTIMUM = "optimum"
+"""The scheduler whose cases are a bound."""
 INSTANCE = ("platform", "workload", "envelope", "capacity")
 """Columns of the task of a run; runs with the same task are comparable."""
 BY_NUMBER = ("cap_range", "cap_period_s", "cap_step", "cap_headroom")
 """Properties of capacities that figures are drawn over."""
-TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "backfilling", "order", "response", "strategy",
-         "cap_structure", "status", "error", "rejected_because", "key")  # fmt: skip
+TEXTS = ("comparison", "case", *INSTANCE, "scheduler", "options", "follow", "engine", "backfilling", "order",
+         "response", "strategy", "cap_structure", "status", "error", "rejected_because", "key")  # fmt: skip
 SAVED = (*(figure.name for figure in METRICS), *BY_NUMBER, "lower_bound", "gap")
 NUMBERS = (*SAVED, "kills")
 """Columns of numbers: those of the table, and the sums of such."""
 COLUMNS = (*TEXTS, "seed", *SAVED, "proven_optimal")
 """Columns of the table that the report reads; others are ignored, and those that an older version lacks are empty."""
-REQUIRED = ("study", "label", "scheduler", "status")
+REQUIRED = ("comparison", "case", "scheduler", "status")
 """Columns of every version."""
 
 POWERS = tuple(figures_of(("mean_slowdown", "kills", "violations", "finished_work_fraction")))
@@ -56,7 +56,7 @@ UNRECORDED = "of a cause that was not recorded"
 
 
 @dataclass(frozen=True)
-class SavedCampaign:
+class SavedStudy:
     """A folder of results and its table, with the columns that are sums of others.
 
     An instance without an envelope or a capacity has the empty text there.
@@ -87,47 +87,46 @@ class SavedCampaign:
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        """Look of each case, the same in all studies."""
-        return {str(label): Look(number) for number, label in enumerate(self.frame["label"].unique())}
+        """Look of each case, the same in all comparisons."""
+        return {str(label): Look(number) for number, label in enumerate(self.frame["case"].unique())}
 
     @cached_property
-    def studies(self) -> dict[str, ComparedCases]:
-        """Name of each study with results -> its cases: of goodput if some run has one, else of slowdown."""
-        return {str(study): self._cases(str(study), part) for study, part in self.measured.groupby("study", sort=False)}
+    def comparisons(self) -> dict[str, ComparedCases]:
+        """Name of each comparison with results -> its cases: of goodput if some run has one, else of slowdown."""
+        return {
+            str(name): self._cases(str(name), part) for name, part in self.measured.groupby("comparison", sort=False)
+        }
 
     @cached_property
     def main(self) -> ComparedCases | None:
-        """Study with several cases on the most instances, without the cases that lack some of them."""
-        candidates = {study: data.comparable() for study, data in self.studies.items()}
+        """Comparison with several cases on the most instances, without the cases that lack some of them."""
+        candidates = {comparison: data.comparable() for comparison, data in self.comparisons.items()}
         if not candidates:
             return None
-        study, data = max(candidates.items(), key=lambda item: (len(item[1].labels) > 1, item[1].samples))
-        pairs = data.table.rename(columns={"case": "label"})[["label", *INSTANCE]]
-        rows = self.measured[self.measured["study"] == study].merge(pairs, on=["label", *INSTANCE])
-        return self._with_power(replace(self._cases(study, rows), left_out=data.left_out))
+        comparison, data = max(candidates.items(), key=lambda item: (len(item[1].labels) > 1, item[1].samples))
+        pairs = data.table[["case", *INSTANCE]]
+        rows = self.measured[self.measured["comparison"] == comparison].merge(pairs, on=["case", *INSTANCE])
+        return self._with_power(replace(self._cases(comparison, rows), left_out=data.left_out))
 
-    def _cases(self, study: str, rows: pd.DataFrame) -> ComparedCases:
-        """Return the cases of a study; runs that differ in the seed of the algorithm only are one."""
-        by = ["label", *INSTANCE, "cap_structure"]
-        table = rows.groupby(by, sort=False)[[*NUMBERS]].mean().reset_index().rename(columns={"label": "case"})
+    def _cases(self, comparison: str, rows: pd.DataFrame) -> ComparedCases:
+        """Return the cases of a comparison; runs that differ in the seed of the algorithm only are one."""
+        by = ["case", *INSTANCE, "cap_structure"]
+        table = rows.groupby(by, sort=False)[[*NUMBERS]].mean().reset_index()
         table["cap_range"] = table["cap_range"].where(table["cap_structure"] != FIXED, 0.0)
-        first = {str(row["label"]): row for row in rows.drop_duplicates("label").to_dict("records")}
-        bound = next((label for label, row in first.items() if row["scheduler"] == OPTIMUM), None)
-        free = [label for label, row in first.items() if row["response"] == UNRESPONSIVE]
+        cases = cases_of(rows)
+        bound = next((label for label, case in cases.items() if case.scheduler == OPTIMUM), None)
+        free = [label for label, case in cases.items() if case.follow == "none"]
         measures = GOODPUTS if len(self.with_goodput) else POWERS
         return ComparedCases(
             table=table,
-            cases={
-                label: CaseFacts(row["scheduler"], json.loads(row["options"] or "{}"), "none" if label in free else "")
-                for label, row in first.items()
-            },
+            cases=cases,
             measures=[one for one in measures if table[one.name].notna().any()],
             first=measures[0],
-            reference=next(iter([*free, *(label for label in first if label != bound), *first])),
+            reference=next(iter([*free, *(label for label in cases if label != bound), *cases])),
             bound=bound,
-            about=f"study “{study}”",
+            about=f"comparison “{comparison}”",
             looks=self.looks,
-            rejections={str(label): _rejections(part) for label, part in rows.groupby("label", sort=False)},
+            rejections=rejections_of(rows),
         )
 
     def prefix(self, key: str) -> Path:
@@ -141,18 +140,18 @@ class SavedCampaign:
             all(file_of(self.prefix(key), stem).is_file() for stem in ("jobs", "power", "consumed_energy"))
             for key in self.done["key"].tolist()
         ]
-        return self.done[np.array(there, dtype=bool)].drop_duplicates(["label", *INSTANCE])
+        return self.done[np.array(there, dtype=bool)].drop_duplicates(["case", *INSTANCE])
 
     def _with_power(self, data: ComparedCases) -> ComparedCases:
         """Return the cases with their power on one instance under an envelope, if possible one of the best case.
 
         These cases are the best one, the reference and others, up to `MOST_TRACES`.
         """
-        rows = self.saved[(self.saved["envelope"] != "") & self.saved["label"].isin(data.labels)]
+        rows = self.saved[(self.saved["envelope"] != "") & self.saved["case"].isin(data.labels)]
         if rows.empty:
             return data
         winner = verdict_of(data).winner
-        groups = [part.set_index("label") for _, part in rows.groupby(list(INSTANCE), sort=False)]
+        groups = [part.set_index("case") for _, part in rows.groupby(list(INSTANCE), sort=False)]
         envelopes = set(data.table["envelope"])
         part = max(
             groups,
@@ -170,11 +169,26 @@ class SavedCampaign:
         if envelope is None:
             return data
         traces = {
-            str(row["label"]): power_series(self.prefix(row["key"]), float(row["makespan_s"]))
+            str(row["case"]): power_series(self.prefix(row["key"]), float(row["makespan_s"]))
             for row in rows.to_dict("records")
         }
         where = f"On {' '.join(filter(None, part[['workload', 'envelope']].iloc[0]))}"
         return replace(data, traces=traces, envelope=envelope, where=where)
+
+
+def cases_of(rows: pd.DataFrame) -> dict[str, CaseFacts]:
+    """Return the facts of each case of some rows; a case that ignores the envelope follows none."""
+    cases = {}
+    for row in rows.drop_duplicates("case").to_dict("records"):
+        follow = "none" if "none" in (row["follow"], row["response"]) else row["follow"]
+        follow = follow if row["envelope"] or row["capacity"] or follow == "none" else ""
+        cases[str(row["case"])] = CaseFacts(row["scheduler"], json.loads(row["options"] or "{}"), follow)
+    return cases
+
+
+def rejections_of(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return label -> cause -> mean number of rejected jobs of a run, the most frequent cause first."""
+    return {str(label): _rejections(part) for label, part in rows.groupby("case", sort=False)}
 
 
 def _rejections(rows: pd.DataFrame) -> dict[str, float]:
@@ -197,7 +211,7 @@ def envelope_of(prefix: Path) -> Timeline | None:
 
 
 def varied(data: ComparedCases) -> tuple[pd.Series, str]:
-    """Return the values of the part that varies in a study, and the title of its axis; "" if nothing varies.
+    """Return the values of the part that varies in a comparison, and the title of its axis; "" if nothing varies.
 
     The first number that varies counts, else the first name. Names of capacities and workloads that differ only in a
     number at the end are equal.
@@ -213,12 +227,12 @@ def varied(data: ComparedCases) -> tuple[pd.Series, str]:
     return pd.Series("", index=rows.index), ""
 
 
-def summary(campaign: SavedCampaign) -> pd.DataFrame:
-    """Return per study and case: runs, failed runs, and mean and standard deviation (n - 1) of every metric."""
+def summary(study: SavedStudy) -> pd.DataFrame:
+    """Return per comparison and case: runs, failed runs, and mean and standard deviation (n - 1) of every metric."""
     names = [*(figure.name for figure in METRICS), "kills"]
-    keys = ["study", "label"]
-    frame = campaign.done.groupby([*keys, *INSTANCE], sort=False)[names].mean().groupby(keys, sort=False)
-    runs = campaign.frame.groupby(keys, sort=False)["status"]
+    keys = ["comparison", "case"]
+    frame = study.done.groupby([*keys, *INSTANCE], sort=False)[names].mean().groupby(keys, sort=False)
+    runs = study.frame.groupby(keys, sort=False)["status"]
     parts = {"runs": runs.size(), "failed": runs.agg(lambda status: int((status != DONE).sum()))}
     means, deviations = frame.mean(), frame.std()
     for name in names:
@@ -226,30 +240,30 @@ def summary(campaign: SavedCampaign) -> pd.DataFrame:
     return pd.DataFrame(parts, index=runs.size().index).reset_index()
 
 
-def read_campaign(folder: Path | str) -> SavedCampaign:
-    """Return the campaign whose results are in a folder. Raises InputError if the folder has none, or no table yet."""
-    with extra("campaign"):
+def read_study(folder: Path | str) -> SavedStudy:
+    """Return the study whose results are in a folder. Raises InputError if the folder has none, or no table yet."""
+    with extra("study"):
         import pyarrow
     folder = Path(folder)
     path = folder / TABLE
     if not path.is_file():
-        run_it = "run: batwatt campaign run NAME.yaml"
+        run_it = "run: batwatt study NAME.yaml"
         if not folder.is_dir():
-            raise InputError(folder, "no such folder", f"give the folder of a campaign's results, or {run_it}")
-        if not any((folder / name).exists() for name in ("campaign.yaml", "cells")):
+            raise InputError(folder, "no such folder", f"give the folder of a study's results, or {run_it}")
+        if not any((folder / name).exists() for name in ("study.yaml", "cells")):
             raise InputError(folder, "is not a folder of results", f"give results/NAME, or {run_it}")
         raise InputError(folder, f"no {TABLE} yet", run_it)
     try:
         frame = pd.read_parquet(path)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise InputError(path, f"cannot be read ({error})", "run the campaign again") from None
+        raise InputError(path, f"cannot be read ({error})", "run the study again") from None
     missing = [name for name in REQUIRED if name not in frame.columns]
     if missing:
         problem = f"no column {missing[0]!r}: it was written by another version of batwatt"
-        raise InputError(path, problem, "run the campaign again")
+        raise InputError(path, problem, "run the study again")
     if frame.empty:
         raise InputError(path, "has no row", "declare at least one run")
-    return SavedCampaign(folder, _tidy(frame.reindex(columns=list(COLUMNS)), path))
+    return SavedStudy(folder, _tidy(frame.reindex(columns=list(COLUMNS)), path))
 
 
 def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -263,6 +277,6 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
             frame[name] = pd.to_numeric(frame[name]).astype("float64")
     except (TypeError, ValueError) as error:
         raise InputError(path, f"column {name!r} holds a value that is not a number ({error})",
-                         "run the campaign again") from None  # fmt: skip
+                         "run the study again") from None  # fmt: skip
     frame["kills"] = sum(frame[part] for part in FIGURES["kills"].parts)
     return frame

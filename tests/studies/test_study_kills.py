@@ -1,4 +1,4 @@
-"""Whatever dies: nothing finished is lost, and the completed table is byte for byte that of a quiet campaign."""
+"""Whatever dies: nothing finished is lost, and the completed table is byte for byte that of a quiet study."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ GRID = {"order": ["fcfs", "asc", "desc"]}
 
 
 def start(small, *args):
-    """The campaign as a process of its own with two workers."""
-    command = ("campaign", "run", small.folder / "tiny.yaml", "--results", small.results, "-j", 2, *args)
+    """The study as a process of its own with two workers."""
+    command = ("study", small.folder / "tiny.yaml", "--results", small.results, "-j", 2, *args)
     return small.house.start(*command, start_new_session=True)
 
 
@@ -23,7 +23,7 @@ def descendants(pid: int) -> list[int]:
     return below + [process for child in below for process in descendants(child)]
 
 
-def test_kill_9_of_the_campaign(small):
+def test_kill_9_of_the_study(small):
     yaml = small.declare(scheduler=small.held(2), grid=GRID, keep=[{"order": "fcfs"}])
     process = start(small)
     wait_for(small.all_held)

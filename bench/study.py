@@ -1,4 +1,4 @@
-"""Measure the overhead of a campaign of short runs, and the time of the powercap grid: `make bench`.
+"""Measure the overhead of a study of short runs, and the time of the powercap grid: `make bench`.
 
 The powercap grid is the study `workloads` of `papers/igsc22/study.yaml` without its cases: all 48 algorithms of the
 powercap paper (2 backfillings, 4 orders, 6 responses) on its 20 workloads under profile 3, 960 runs. The share is
@@ -65,7 +65,7 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
     import yaml
 
     declared = yaml.safe_load(DECLARED.read_text())
-    studies = declared["studies"]
+    studies = declared["comparisons"]
     if grid:
         studies = {"workloads": {key: value for key, value in studies["workloads"].items() if key != "cases"}}
     for study in studies.values():
@@ -80,13 +80,13 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
             study["workloads"] = [str(DECLARED.parent / name) for name in study["workloads"]]
         study["envelopes"] = [str(DECLARED.parent / name) for name in study["envelopes"]]
     platforms = [str(DECLARED.parent / name) for name in declared["defaults"]["platforms"]]
-    return {**declared, "defaults": {**declared["defaults"], "platforms": platforms}, "studies": studies}
+    return {**declared, "defaults": {**declared["defaults"], "platforms": platforms}, "comparisons": studies}
 
 
 def command(path: str, times: str) -> None:
-    """Run `batwatt campaign run`; append a line with wall s and processor s of each run to the file `times`."""
+    """Run `batwatt study`; append a line with wall s and processor s of each run to the file `times`."""
     from batwatt.cli.main import main
-    from batwatt.study import executors
+    from batwatt.studies import executors
 
     execute_silently = executors.execute_silently
 
@@ -98,7 +98,7 @@ def command(path: str, times: str) -> None:
         return outcome
 
     executors.execute_silently = timed
-    main(["campaign", "run", path, "--results", str(Path(path).parent), "-j", str(CORES)])
+    main(["study", "run", path, "--results", str(Path(path).parent), "-j", str(CORES)])
 
 
 def busy_s() -> float:
@@ -108,7 +108,7 @@ def busy_s() -> float:
 
 
 def measured(declared: dict[str, Any]) -> Usage:
-    """Run a campaign in a process of its own and measure it."""
+    """Run a study in a process of its own and measure it."""
     with tempfile.TemporaryDirectory() as folder:
         path, times = Path(folder) / "bench.yaml", Path(folder) / "times"
         path.write_text(json.dumps(declared))
@@ -133,7 +133,7 @@ def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workloads", type=int, default=20, help="number of workloads of 20, for a quick look")
-    parser.add_argument("--one", nargs=2, metavar=("YAML", "TIMES"), help="one campaign, with the time of its runs")
+    parser.add_argument("--one", nargs=2, metavar=("YAML", "TIMES"), help="one study, with the time of its runs")
     arguments = parser.parse_args()
     if arguments.one:
         command(*arguments.one)

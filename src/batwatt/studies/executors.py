@@ -24,8 +24,8 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from batwatt.errors import InputError, argument, extra
-from batwatt.study.cells import CellOutcome, CellTask, execute, execute_silently
-from batwatt.study.store import CampaignStopped
+from batwatt.studies.cells import CellOutcome, CellTask, execute, execute_silently
+from batwatt.studies.store import StudyStopped
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -91,7 +91,7 @@ def in_processes(
 
     A process that dies is replaced; a process gets its next item before its result is used. The processes end with
     this one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. Raises
-    CampaignStopped if processes cannot be started, or die before they begin.
+    StudyStopped if processes cannot be started, or die before they begin.
     """
     waiting = deque(range(len(items)))
     workers: dict[Any, _Worker] = {}
@@ -119,7 +119,7 @@ def in_processes(
                     workers.pop(pipe).end()
                     deaths = 0 if worker.ready else deaths + 1
                     if deaths == DEATHS:
-                        raise CampaignStopped("the worker processes die before they run anything; see the memory")
+                        raise StudyStopped("the worker processes die before they run anything; see the memory")
                     if number is not None and worker.ready:
                         ended.append(Died(items[number]))
                     elif number is not None:
@@ -173,7 +173,7 @@ def _started(function: Callable[[Any], Any], items: Sequence[Any]) -> _Worker:
     try:
         return _Worker(function, items)
     except OSError as error:
-        raise CampaignStopped(f"no process can be started ({error.strerror or error}); see the memory") from None
+        raise StudyStopped(f"no process can be started ({error.strerror or error}); see the memory") from None
 
 
 def _work(function: Callable[[Any], Any], items: Sequence[Any], parent: int, pipe: Any) -> None:
@@ -289,7 +289,7 @@ def run_cells(
         resume: Text that tells how to go on.
 
     Raises:
-        CampaignStopped: A reason outside the cells.
+        StudyStopped: A reason outside the cells.
         InputError: No cluster answers.
     """
     if not tasks:
@@ -298,7 +298,7 @@ def run_cells(
     with closing(_outcomes(tasks, processes, dask, note, resume)) as outcomes:
         for outcome in outcomes:
             if outcome.status == "stop":
-                raise CampaignStopped(f"{outcome.error}; correct that, then: {resume}")
+                raise StudyStopped(f"{outcome.error}; correct that, then: {resume}")
             save(outcome)
 
 
@@ -331,7 +331,7 @@ def _run_here(
 def _run_on_dask(tasks: Sequence[CellTask], client: Any, resume: str) -> Iterator[CellOutcome]:
     """Run cells on the workers of a Dask cluster, which restarts the cells of a dead worker and waits for workers.
 
-    Raises CampaignStopped, with how to `resume`, if the scheduler of the cluster ends.
+    Raises StudyStopped, with how to `resume`, if the scheduler of the cluster ends.
     """
     from distributed import KilledWorker
 
@@ -358,12 +358,12 @@ def _arrived(future: Any, key: str, resume: str, killed: type[Exception]) -> Cel
         return outcome
     if future.status != "error":
         problem = f"the Dask scheduler went away (a run was {future.status})"
-        raise CampaignStopped(f"{problem}; nothing finished is lost; start it again, then: {resume}")
+        raise StudyStopped(f"{problem}; nothing finished is lost; start it again, then: {resume}")
     error = future.exception()
     if isinstance(error, killed):
         return CellOutcome(key, "failed", "each worker that ran it died (killed, out of memory, or a crash)")
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    raise CampaignStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
+    raise StudyStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
 
 
 def check_dask(address: str) -> None:

@@ -24,7 +24,7 @@ from batwatt.model.signal import Window
 from batwatt.model.timeline import Timeline
 from batwatt.run.spec import RunSpec
 from batwatt.schedulers.varcap import Varcap
-from batwatt.study.cells import NOT_FIGURES, OF_BATSIM, Contents
+from batwatt.studies.cells import NOT_FIGURES, OF_BATSIM, Contents
 
 # each run adds a line to `begun`; files beside it let runs wait, or kill their process
 COUNTED = """
@@ -255,7 +255,7 @@ def test_tables_powers_and_warnings_are_those_of_a_comparison_in_memory(tmp_path
     files = sorted((tmp_path / "cells" / "cells").iterdir())
     # two seeds in two windows; free and again are one case, and a cell has two files
     assert len(files) == 2 * 2 * 3 * 2
-    monkeypatch.setattr("batwatt.study.executors.execute", None)
+    monkeypatch.setattr("batwatt.studies.executors.execute", None)
     second = compared(tmp_path / "cells")
     assert sorted((tmp_path / "cells" / "cells").iterdir()) == files
     assert_equal(alone, first)

@@ -9,19 +9,19 @@ from builders import TWO
 FAIL = "raise ValueError('no ' + 'luck')"
 
 
-def test_a_campaign_gives_one_row_a_run(small):
+def test_a_study_gives_one_row_a_run(small):
     small.declare()
     ended = small.run()
     assert ended.code == 0 and small.state() == [4, 0, 0]
-    assert ended.out.splitlines()[0].split() == ["study", "done", "failed", "missing"] and ended.err == ""
+    assert ended.out.splitlines()[0].split() == ["comparison", "done", "failed", "missing"] and ended.err == ""
     assert (small.out / "table.parquet").is_file()
     rows = small.rows()
-    assert [row["label"] for row in rows] == ["fcfs", "fcfs", "asc", "asc"]
+    assert [row["case"] for row in rows] == ["fcfs", "fcfs", "asc", "asc"]
     assert [row["workload"] for row in rows] == ["a", "b", "a", "b"]
     assert [row["makespan_s"] for row in rows] == [20.0, 40.0, 20.0, 40.0]
     assert [row["mean_slowdown"] for row in rows] == [1.5] * 4
     first = rows[0]
-    assert first["study"] == "only" and first["platform"] == "p" and first["envelope"] == "envelope"
+    assert first["comparison"] == "only" and first["platform"] == "p" and first["envelope"] == "envelope"
     assert first["options"] == '{"order":"fcfs","response":"none"}' and first["engine"] == "embedded"
     assert (first["backfilling"], first["order"], first["response"]) == (None, "fcfs", "none")
     assert first["status"] == "done" and first["error"] is None and first["seed"] is None
@@ -47,7 +47,7 @@ def test_a_changed_file_reruns_just_what_it_touches(small):
         cell.write_bytes(damage)
     assert small.run().code == 0
     assert small.done_in_log() == 7 and "is changed or of another version: run again" in small.log()
-    assert [row["label"] for row in small.rows()] == ["desc", "asc", "fcfs"]
+    assert [row["case"] for row in small.rows()] == ["desc", "asc", "fcfs"]
     assert "2 stale runs removed" in small.batwatt("clean").out
     assert len(small.cells()) == 3 and "stale" not in small.batwatt("status").err
 
@@ -126,11 +126,11 @@ def test_studies_one_at_a_time_give_the_same_table(small):
     other = small.study | {"workloads": ["w/b.json"], "label": "B {order}"}
     yaml = small.declare_all({"one": small.study, "two": other})
     assert small.run("--only", "two").code == 0
-    assert small.done_in_log() == 2 and [row["study"] for row in small.rows()] == ["one"] * 2 + ["two"] * 2
+    assert small.done_in_log() == 2 and [row["comparison"] for row in small.rows()] == ["one"] * 2 + ["two"] * 2
     assert small.run("--only", "one").code == 0
     rows = small.rows()
-    assert small.done_in_log() == 4 and [row["study"] for row in rows] == ["one"] * 4 + ["two"] * 2
-    assert [row["label"] for row in rows[4:]] == ["B fcfs", "B asc"] and rows[4]["key"] == rows[1]["key"]
+    assert small.done_in_log() == 4 and [row["comparison"] for row in rows] == ["one"] * 4 + ["two"] * 2
+    assert [row["case"] for row in rows[4:]] == ["B fcfs", "B asc"] and rows[4]["key"] == rows[1]["key"]
     assert "no study 'tow'; did you mean 'two'?" in small.run("--only", "tow", yaml=yaml).line
 
 
@@ -148,7 +148,7 @@ def test_a_folder_is_resumed_as_it_was_run(small):
     cell = small.cells()[0]
     small.folder.rename(moved)
     (moved / "results" / "tiny" / "cells" / cell.name).unlink()
-    assert small.house.batwatt("campaign", "resume", moved / "results" / "tiny").code == 0
+    assert small.house.batwatt("study", moved / "results" / "tiny").code == 0
 
 
 def test_the_log_and_the_files(small):
@@ -158,12 +158,12 @@ def test_the_log_and_the_files(small):
     assert "\n" in small.log() and "  hm" in small.log()
     assert "start: 1 of 1 runs to do, batwatt" in small.log() and "Z end: 0 failed" in small.log()
     assert "s only: fcfs, p a envelope embedded" in small.log()
-    names = [".lock", "campaign.log", "campaign.yaml", "cells", "origin.json", "runs", "table.parquet"]
+    names = [".lock", "cells", "origin.json", "report", "runs", "study.log", "study.yaml", "table.parquet"]
     assert sorted(path.name for path in small.out.iterdir()) == names
     with (small.out / ".lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ended = small.run()
-        assert ended.code == 1 and "another process works on this campaign" in ended.line
+        assert ended.code == 1 and "another process works on this study" in ended.line
         # looking is allowed
         assert small.batwatt("status").code == 0
 
@@ -174,11 +174,11 @@ def test_the_optimum_is_a_row_with_its_bound(small):
     flops = {"nb_res": 4, "jobs": TWO, "profiles": {"nap": {"type": "parallel_homogeneous", "cpu": 1e12, "com": 0}}}
     jobs = small.house.write("flops.json", json.dumps(flops)).name
     case = {"label": "Optimum", "scheduler": "optimum", "options": {"effort": 1}}
-    small.declare(workloads=[jobs], envelopes=[envelope], cases=[case], keep=[{"label": "Optimum"}])
+    small.declare(workloads=[jobs], envelopes=[envelope], cases=[case], keep=[{"case": "Optimum"}])
     ended = small.run()
     assert ended.code == 0, small.rows()[-1]["error"]
     best = small.rows()[-1]
-    assert best["label"] == "Optimum" and best["scheduler"] == "optimum" and best["options"] == '{"effort":1}'
+    assert best["case"] == "Optimum" and best["scheduler"] == "optimum" and best["options"] == '{"effort":1}'
     assert best["mean_slowdown"] == pytest.approx(1.5) and best["violations"] == 0
     assert best["proven_optimal"] is True and best["gap"] == 0.0
     assert best["lower_bound"] == pytest.approx(1.5)
@@ -196,9 +196,9 @@ def test_status_and_clean_import_no_scheduler(small):
     assert small.state() == [4, 0, 0] and "0 stale" in small.batwatt("clean").out
     small.house.write("own.py", f"{text}class Own(Powercap):\n    old = 1\n")
     assert small.state() == [0, 0, 4]
-    for content in ("[]", '{"campaign": "../../tiny.yaml"}', '{"campaign": "../../tiny.yaml", "schedulers": {"x": 3}}'):
+    for content in ("[]", '{"study": "../../tiny.yaml"}', '{"study": "../../tiny.yaml", "schedulers": {"x": 3}}'):
         (small.out / "origin.json").write_text(content)
         assert small.batwatt("status").code == (2 if content == "[]" else 0)
     assert len(imports.read_text()) == count
-    (small.out / "origin.json").write_text('{"campaign": "../../tiny.yaml"}')
+    (small.out / "origin.json").write_text('{"study": "../../tiny.yaml"}')
     assert small.batwatt("resume").code == 0 and len(imports.read_text()) > count

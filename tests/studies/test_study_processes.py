@@ -13,9 +13,9 @@ from contextlib import closing
 
 import pytest
 
-from batwatt.study import executors
-from batwatt.study.executors import Died, cpu_count, in_processes
-from batwatt.study.store import CampaignStopped
+from batwatt.studies import executors
+from batwatt.studies.executors import Died, cpu_count, in_processes
+from batwatt.studies.store import StudyStopped
 
 
 def square(number: int) -> int:
@@ -60,14 +60,14 @@ def test_none_is_left_after_an_error_or_when_no_more_is_wanted():
 def test_no_process_begins(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(executors, "_end_with", lambda _: os._exit(1))
-        with pytest.raises(CampaignStopped, match="die before they run anything"):
+        with pytest.raises(StudyStopped, match="die before they run anything"):
             list(in_processes(square, range(4), 2))
 
     def fork():
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(os, "fork", fork)
-    with pytest.raises(CampaignStopped, match=r"no process can be started \(Resource temporarily unavailable\)"):
+    with pytest.raises(StudyStopped, match=r"no process can be started \(Resource temporarily unavailable\)"):
         list(in_processes(square, range(4), 2))
 
 
@@ -150,6 +150,6 @@ def circles(_: int) -> int:
 
 @pytest.mark.parametrize(("every_s", "alive"), [(0.0, [1, 1, 1]), (60.0, [1, 2, 3])])
 def test_processes_collect_garbage_between_runs(monkeypatch, every_s, alive):
-    """At most once in `COLLECT_S`: a run of a campaign of thousands leaves some 30 MB of it."""
+    """At most once in `COLLECT_S`: a run of a study of thousands leaves some 30 MB of it."""
     monkeypatch.setattr(executors, "COLLECT_S", every_s)
     assert list(in_processes(circles, range(3), 1)) == alive

@@ -1,4 +1,4 @@
-"""A full disk ends the campaign with one line; what is finished stays, and no file is half written."""
+"""A full disk ends the study with one line; what is finished stays, and no file is half written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import resource
 import pytest
 from cli_house import ROOT
 
-from batwatt.study import store
+from batwatt.studies import store
 
 GRID = {"order": ["fcfs", "asc", "desc"]}
 
@@ -50,7 +50,7 @@ def test_no_room_for_a_cell(small, monkeypatch, number):
     ended = small.run()
     assert ended.code == 1 and os.strerror(number) in ended.line
     first = "correct that" if number == errno.EROFS else "make room"
-    assert f"nothing finished is lost; {first}, then: batwatt campaign resume" in ended.line
+    assert f"nothing finished is lost; {first}, then: batwatt study" in ended.line
     assert len(small.cells()) == len(small.rows()) == 2
     whole(small)
     monkeypatch.undo()
@@ -67,7 +67,7 @@ def test_no_room_in_the_worker_is_not_the_fault_of_the_run(small):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
 
-    command = ("campaign", "run", small.folder / "tiny.yaml", "--results", small.results, "-j", 1)
+    command = ("study", small.folder / "tiny.yaml", "--results", small.results, "-j", 1)
     ended = small.house.end(small.house.start(*command, preexec_fn=limit))
     assert ended.code == 1 and "no run can be carried out on" in ended.line and "File too large" in ended.line
     assert small.cells() == []

@@ -1,7 +1,8 @@
-"""A campaign: its declaration, the state of its runs, their execution, and its table."""
+"""A study: its declaration, the state of its runs, their execution, and its table."""
 
 from __future__ import annotations
 
+import json
 import platform as python_platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,30 +25,32 @@ from batwatt.results.figures import METRICS
 from batwatt.run.files import version_of
 from batwatt.run.find_scheduler import SchedulerError
 from batwatt.run.prepared import check_options
-from batwatt.study.cells import CellOutcome, code_digest
-from batwatt.study.executors import check_dask, cpu_count, run_cells
-from batwatt.study.grid import Cell, expand, task_of, traits
-from batwatt.study.spec import OPTIMUM, Campaign, canonical, folder_name, plain
-from batwatt.study.store import COPY, INPUTS, CampaignStopped, Store, check_studies
-from batwatt.study.yaml_model import parse_declared
+from batwatt.studies.cells import CellOutcome, code_digest
+from batwatt.studies.executors import check_dask, cpu_count, run_cells
+from batwatt.studies.grid import Cell, expand, task_of, traits
+from batwatt.studies.spec import OPTIMUM, StudySpec, canonical, folder_name, plain
+from batwatt.studies.store import COPY, INPUTS, Store, StudyStopped, check_comparisons
+from batwatt.studies.yaml_model import parse_declared
 
 LOGGED = ("pyarrow", "pybatsim", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Callback with the numbers of runs that have ended, that have failed and in all, and with the share of the work that
 remains (1 at the start)."""
 STATES = ("done", "failed", "missing")
-StudyStates = dict[str, dict[str, int]]
-"""Study -> state of `STATES` -> number of rows."""
+States = dict[str, dict[str, int]]
+"""Comparison -> state of `STATES` -> number of rows."""
+DECLARED = "declared in Python"
+"""Name in place of that of a file."""
 RUN_S = 0.1
 """Work of a run in units of the effort of an optimum, about 1 s each; only for the estimate of the remaining time."""
-with extra("campaign"):
+with extra("study"):
     import pyarrow as pa
 PARTS = ("backfilling", "order", "response", "strategy")
 """Options with columns of their own."""
 SCHEMA = pa.schema(
     [
-        *((name, pa.string()) for name in ("study", "label", "platform", "workload", "envelope", "capacity")),
-        *((name, pa.string()) for name in ("scheduler", "options")),
+        *((name, pa.string()) for name in ("comparison", "case", "platform", "workload", "envelope", "capacity")),
+        *((name, pa.string()) for name in ("scheduler", "options", "follow")),
         ("seed", pa.int64()),
         *((name, pa.string()) for name in ("engine", *PARTS)),
         ("cap_structure", pa.string()),
@@ -67,32 +70,32 @@ SCHEMA = pa.schema(
 """Name and type of every column, in order."""
 
 
-class CampaignFolder:
-    """A declared campaign with its folder and its cells."""
+class StudyFolder:
+    """A declared study with its folder and its cells."""
 
     def __init__(
         self, text: str, origin: Path, where: Path, results: Path, name: str | None = None, imports: bool = True
     ) -> None:
-        """Expand the campaign; without `imports`, files of schedulers are as the folder states them."""
+        """Expand the study; without `imports`, files of schedulers are as the folder states them."""
         self.text = text
         self.origin = origin
-        self.campaign = parse_declared(text, where, Campaign)
-        self.store = Store(results / folder_name(name, self.campaign.name))
+        self.study = parse_declared(text, where, StudySpec)
+        self.store = Store(results / folder_name(name, self.study.name))
         generated = self.store.folder / INPUTS
         schedulers = None if imports else self.store.schedulers()
-        self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated, schedulers)
+        self.cells, self.missing = expand(self.study, where, origin.parent.resolve(), generated, schedulers)
         self.keeping = {cell.key for cell in self.cells if cell.keep}
 
     def need(self, only: Sequence[str] = ()) -> None:
-        """Raise InputError if an input of the studies `only`, or of any, is missing."""
-        for study, error in self.missing.items():
+        """Raise InputError if an input of the comparisons `only`, or of any, is missing."""
+        for comparison, error in self.missing.items():
             if not only:
-                others = next((name for name in self.campaign.studies if name not in self.missing), None)
+                others = next((name for name in self.study.comparisons if name not in self.missing), None)
                 where, problem, hint = error.parts
                 raise (
                     InputError(where, problem, f"{hint}; {argument('only', others)} does without") if others else error
                 )
-            if study in only:
+            if comparison in only:
                 raise error
 
     def records(self) -> tuple[dict[str, CellOutcome], list[str]]:
@@ -101,16 +104,20 @@ class CampaignFolder:
         lost = {key for key in records if key in self.keeping and records[key].status == "done"}
         return {key: record for key, record in records.items() if key not in lost or self.store.kept(key)}, damaged
 
-    def states(self) -> StudyStates:
-        """Return the state of each study. Raises InputError if an input is missing."""
+    def states(self) -> States:
+        """Return the state of each comparison. Raises InputError if an input is missing."""
         self.need()
         return self.states_of(self.records()[0])
 
-    def states_of(self, records: Mapping[str, CellOutcome]) -> StudyStates:
-        """Return the state of each study for these records of cells that need not run again."""
-        progress = {study: dict.fromkeys(STATES, 0) for study in self.campaign.studies if study not in self.missing}
+    def states_of(self, records: Mapping[str, CellOutcome]) -> States:
+        """Return the state of each comparison for these records of cells that need not run again."""
+        progress = {
+            comparison: dict.fromkeys(STATES, 0)
+            for comparison in self.study.comparisons
+            if comparison not in self.missing
+        }
         for cell in self.cells:
-            progress[cell.study][_status(records.get(cell.key))] += 1
+            progress[cell.comparison][_status(records.get(cell.key))] += 1
         return progress
 
     def stale(self) -> list[str]:
@@ -123,43 +130,54 @@ def _status(record: CellOutcome | None) -> str:
     return record.status if record else "missing"
 
 
-def campaign_in(path: Path, results: Path, name: str | None = None) -> CampaignFolder:
-    """Return the campaign of a YAML file. Raises InputError."""
-    return CampaignFolder(read_text(path), path, path, results, name)
+def study_in(path: Path, results: Path, name: str | None = None, imports: bool = True) -> StudyFolder:
+    """Return the study of a YAML file, to be run with `imports`. Raises InputError."""
+    return StudyFolder(read_text(path), path, path, results, name, imports)
 
 
-def campaign_of(folder: Path, imports: bool = True) -> CampaignFolder:
-    """Return the campaign of a folder of results, as it was last run, to be run again with `imports`.
+def study_from(declared: Mapping[str, Any], results: Path, base: Path) -> StudyFolder:
+    """Return the study of a declaration in Python; its relative paths begin in `base`. Raises InputError."""
+    try:
+        text = json.dumps(declared, indent=2, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "declared", f"is no declaration ({error})", "give a dict as in YAML: texts, numbers, lists"
+        ) from None
+    return StudyFolder(text, base / DECLARED, Path("declared"), results)
+
+
+def study_of(folder: Path, imports: bool = True) -> StudyFolder:
+    """Return the study of a folder of results, as it was last run, to be run again with `imports`.
 
     Raises InputError.
     """
     folder = folder.resolve()
     origin = Store(folder).origin()
     copy = folder / COPY
-    return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name, imports)
+    return StudyFolder(read_text(copy), origin, copy, folder.parent, folder.name, imports)
 
 
 def carry_out(
-    declared: CampaignFolder,
+    declared: StudyFolder,
     only: Sequence[str],
     report: Report,
     *,
     jobs: int | None = None,
     dask: str | None = None,
-) -> StudyStates:
+) -> States:
     """Run cells that are missing or have failed, and write the table.
 
     Args:
-        declared: The campaign.
-        only: Studies to run (none: all); the table has the finished rows of all studies.
+        declared: The study.
+        only: Comparisons to run (none: all); the table has the finished rows of all comparisons.
         report: Callback with the progress.
         jobs: Processes of this machine. None: as many as cores that this process may use.
         dask: Address of a Dask cluster that runs the cells instead.
 
     Raises:
-        CampaignStopped: A reason outside the runs; finished runs are kept.
+        StudyStopped: A reason outside the runs; finished runs are kept.
     """
-    check_studies(only, declared.campaign.studies)
+    check_comparisons(only, declared.study.comparisons)
     declared.need(only)
     if dask is not None:
         check_dask(dask)
@@ -169,7 +187,7 @@ def carry_out(
         files = {cell.scheduler_file.sha256: cell.option_names for cell in declared.cells if cell.scheduler_file}
         store.declare(declared.text, declared.origin, files)
         store.log(*damaged)
-        wanted = {cell.key: cell for cell in reversed(declared.cells) if not only or cell.study in only}
+        wanted = {cell.key: cell for cell in reversed(declared.cells) if not only or cell.comparison in only}
         left = [cell for key, cell in reversed(wanted.items()) if _status(records.get(key)) != "done"]
         store.provide(dict.fromkeys(file for cell in left for file in cell.files))
         check_inputs(left)
@@ -204,7 +222,7 @@ def carry_out(
             records.update(store.load(key for key in wanted if key not in records)[0])
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
             # the disk may be full, too: report the first error
-            with suppress(CampaignStopped):
+            with suppress(StudyStopped):
                 store.write_table(lambda out: write_table(out, declared.cells, records))
                 store.log(f"stopped: {reason}")
             raise
@@ -233,7 +251,7 @@ def _lines(cell: Cell, outcome: CellOutcome) -> list[str]:
     """Return the lines of an outcome in the log."""
     series = [file.name for file in (cell.envelope, cell.capacity) if file]
     axes = (cell.platform.name, cell.workload.name, *series, cell.spec.engine)
-    what = f"{cell.study}: {cell.label}, {' '.join(axes)}" + (f" seed {cell.seed}" if cell.seed is not None else "")
+    what = f"{cell.comparison}: {cell.case}, {' '.join(axes)}" + (f" seed {cell.seed}" if cell.seed is not None else "")
     error = f": {outcome.error}" if outcome.error else ""
     line = f"{outcome.status} {cell.key[:12]} {outcome.elapsed_s:.2f} s {what}{error}"
     return [line, *(f"  {note}" for note in outcome.notes)]
@@ -280,10 +298,10 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         facts = (sorted(cell.options.items()), cell.seed, cell.envelope is None, cell.capacity is None)
         if new((cell.scheduler, repr(facts), spec.events)):
             # other errors of a scheduler go into the row of its run
-            with suppress(SchedulerError), errors_of(f"{cell.study}: {cell.label!r}"):
+            with suppress(SchedulerError), errors_of(f"{cell.comparison}: {cell.case!r}"):
                 if cell.scheduler == OPTIMUM:
                     # only such cells need the solver
-                    from batwatt.study.optimum import check_optimum
+                    from batwatt.studies.optimum import check_optimum
 
                     check_optimum(spec)
                 else:
@@ -301,7 +319,7 @@ def write_table(out: IO[bytes], cells: Iterable[Cell], records: Mapping[str, Cel
 def _row(cell: Cell, record: CellOutcome) -> dict[str, Any]:
     parts = {name: plain(cell.options[name]) if name in cell.options else None for name in PARTS}
     return {
-        "study": cell.study,
+        "comparison": cell.comparison,
         **cell.axes,
         "scheduler": cell.scheduler,
         "options": canonical(cell.options),

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from batwatt.errors import InputError
 from batwatt.files import PACKAGE, read_text
 from batwatt.model.timeline import Timeline
-from batwatt.study.spec import canonical
-from batwatt.study.yaml_model import Declared, read_declared
+from batwatt.studies.spec import canonical
+from batwatt.studies.yaml_model import Declared, read_declared
 from batwatt.units import DAY_S
 
 DECLARED = Path(__file__).with_name("benchmark_v1.yaml")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,8 +137,8 @@ def test_folders_in_the_place_of_results(house, outside, command, name):
     assert house.left == before
 
 
-@pytest.mark.parametrize("name", ["cells", "runs", "inputs", "campaign.log", ".lock"])
-def test_links_in_the_folder_of_a_campaign(small, outside, name):
+@pytest.mark.parametrize("name", ["cells", "runs", "inputs", "study.log", ".lock"])
+def test_links_in_the_folder_of_a_study(small, outside, name):
     small.declare(grid={"order": ["fcfs"]}, keep=True)
     assert small.run().code == 0
     small.declare(keep=True)
@@ -154,13 +155,13 @@ def test_links_in_the_folder_of_a_campaign(small, outside, name):
 @pytest.mark.parametrize(
     "plant",
     [
-        linked("thesis.tex", "table.parquet", "campaign.yaml", "origin.json", "cells/x.json"),
+        linked("thesis.tex", "table.parquet", "study.yaml", "origin.json", "cells/x.json"),
         linked("", ".scratch", ".x.part", "cells/.x.part", "runs/.x.part", "runs/x", "cells/.batwatt-x"),
         lambda folder, outside: [(folder / "table.parquet").hardlink_to(outside / "thesis.tex")],
         lambda folder, outside: [os.mkfifo(folder / name) for name in ("table.parquet", "cells/x.json", "origin.json")],
     ],
 )  # fmt: skip
-def test_planted_files_in_the_folder_of_a_campaign(small, outside, plant):
+def test_planted_files_in_the_folder_of_a_study(small, outside, plant):
     small.declare(keep=True)
     for name in ("cells", "runs"):
         (small.out / name).mkdir(parents=True)
@@ -175,11 +176,11 @@ def test_planted_files_in_the_folder_of_a_campaign(small, outside, plant):
 def test_a_planted_log(small, outside, plant):
     small.declare()
     small.out.mkdir(parents=True)
-    log = small.out / "campaign.log"
+    log = small.out / "study.log"
     log.hardlink_to(outside / "thesis.tex") if plant == "hard link" else os.mkfifo(log)
     before = state(outside)
     ended = small.run()
-    assert ended.code == 1 and "campaign.log: cannot be written" in ended.line
+    assert ended.code == 1 and "study.log: cannot be written" in ended.line
     assert state(outside) == before
 
 
@@ -187,19 +188,20 @@ def test_a_planted_report(small, outside):
     small.declare()
     assert small.run().code == 0
     report = small.out / "report"
+    shutil.rmtree(report)
     report.symlink_to(outside)
     before = state(outside)
-    ended = small.house.batwatt("report", small.out)
+    ended = small.batwatt("page")
     assert ended.code == 2 and "report: is a link; remove it" in ended.line
     report.unlink()
     report.mkdir()
     for name in ("index.html", "summary.csv", "plot-a.svg", ".report.1.part", "means-only.csv"):
         (report / name).symlink_to(outside / "thesis.tex")
-    assert small.house.batwatt("report", small.out).code == 0
+    assert small.batwatt("page").code == 0
     assert state(outside) == before and (report / "index.html").read_text().startswith("<!")
 
 
 def test_a_name_of_results_that_no_folder_can_have(small):
     small.declare()
     with pytest.raises(BatwattError, match="File name too long"):
-        batwatt.campaign(small.folder / "tiny.yaml", results=small.results / ("x" * 5000))
+        batwatt.study(small.folder / "tiny.yaml", results=small.results / ("x" * 5000))
