@@ -452,14 +452,14 @@ def _others() -> Named:
 def _studies() -> Named:
     yield (
         "study first",
-        ("study start/first.yaml --results out -j 1 && study status out/first && report out/first --figures svg,png"),
+        ("study start/first.yaml --results out -j 1 --figures svg,png && study out/first --status"),
     )
     parts = "--results out --name half -j 1"
     yield (
         "study resume",
         (
-            f"study start/first.yaml --only small {parts} && study status out/half --json && "
-            "study resume out/half -j 2 && report out/half --figures png && study clean out/half"
+            f"study start/first.yaml --only small {parts} && study out/half --status --json && "
+            "study out/half -j 2 && study out/half --page --figures png && study out/half --clean"
         ),
     )
     for name in ("igsc22", "pmbs23", "varcap", "checkpoint"):

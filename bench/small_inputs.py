@@ -15,7 +15,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
-from papers.generators.__main__ import GENERATORS, parameters_of, write_campaigns  # noqa: E402 (papers/ is not installed)
+from papers.generators.__main__ import GENERATORS, parameters_of, write_studies  # noqa: E402 (papers/ is not installed)
 
 GENERATED = {
     "tng.csv": ("varcap", {"like": "tng", "jobs": 3000, "machines": 10}, 1),
@@ -43,7 +43,7 @@ def write_inputs(folder: Path) -> None:
     for name, (kind, parameters, seed) in GENERATED.items():
         (folder / name).write_text(GENERATORS[kind].text(parameters_of(kind, parameters), seed), encoding="utf-8")
     for paper in PAPERS:
-        write_campaigns(ROOT / "papers" / paper / "inputs.yaml", ["small"])
+        write_studies(ROOT / "papers" / paper / "inputs.yaml", ["small"])
     PM100.to_parquet(folder / "pm100.parquet")
     PM100.drop(columns="node_power_consumption").to_csv(folder / "pm100.csv", index=False)
     FDATA.to_csv(folder / "fdata.csv", index=False)

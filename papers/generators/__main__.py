@@ -1,12 +1,12 @@
-"""Write generated job traces, workloads and walks: one file, or the inputs of campaigns.
+"""Write generated job traces, workloads and walks: one file, or the inputs of studies.
 
     python -m papers.generators varcap like=tng jobs=30000 machines=48 --seed 1 -o jobs.csv
     python -m papers.generators papers/varcap/inputs.yaml small
 
 The first form writes a file of a generator with these parameters: `pmbs` (jobs of the riskaware paper, as text),
 `varcap` (jobs of the varcap dissertation, as CSV), `pm100` (a workload with power per job, as JSON) or `walk` (machines
-over time, as CSV). The second form writes the files of campaigns (without names: of all) of a declaration, a file for
-each seed and each point of a grid, to `inputs/CAMPAIGN/` beside it.
+over time, as CSV). The second form writes the files of studies (without names: of all) of a declaration, a file for
+each seed and each point of a grid, to `inputs/STUDY/` beside it.
 """
 
 from __future__ import annotations
@@ -80,26 +80,26 @@ def parameters_of(kind: str, values: Mapping[str, Any]) -> Any:
     return GENERATORS[kind].parameters(**values)
 
 
-def files_of(declared: Path, campaign: str) -> Iterator[tuple[Path, str]]:
-    """Yield the path and the text of each file of a campaign. Raises InputError."""
-    campaigns = yaml.safe_load(read_text(declared))
-    if campaign not in campaigns:
-        raise UnknownNameError(declared, "campaign", campaign, campaigns, "Correct it.")
-    for entry in campaigns[campaign]:
+def files_of(declared: Path, study: str) -> Iterator[tuple[Path, str]]:
+    """Yield the path and the text of each file of a study. Raises InputError."""
+    studies = yaml.safe_load(read_text(declared))
+    if study not in studies:
+        raise UnknownNameError(declared, "study", study, studies, "Correct it.")
+    for entry in studies[study]:
         kind = next(iter(entry))
         for point in points_of(entry.get("grid")):
             params = parameters_of(kind, entry[kind] | point)
             generator = GENERATORS[kind]
             stem = filled(entry["name"], point) if "name" in entry else generator.stem(params)
             for seed in entry["seeds"]:
-                path = declared.parent / "inputs" / campaign / f"{stem}-{seed}{generator.suffix}"
+                path = declared.parent / "inputs" / study / f"{stem}-{seed}{generator.suffix}"
                 yield path, generator.text(params, seed)
 
 
-def write_campaigns(declared: Path, campaigns: list[str]) -> None:
-    """Write the files of campaigns, of all without names. Raises InputError."""
-    for campaign in campaigns or yaml.safe_load(read_text(declared)):
-        for path, text in files_of(declared, campaign):
+def write_studies(declared: Path, studies: list[str]) -> None:
+    """Write the files of studies, of all without names. Raises InputError."""
+    for study in studies or yaml.safe_load(read_text(declared)):
+        for path, text in files_of(declared, study):
             write_text(path, text)
 
 
@@ -107,13 +107,13 @@ def main(words: list[str]) -> int:
     """Write files; return 2 after an error of the command line."""
     parser = argparse.ArgumentParser(prog="python -m papers.generators", description=__doc__.splitlines()[0])
     parser.add_argument("kind", metavar="KIND", help=f"{', '.join(GENERATORS)}, or a declaration of inputs (YAML)")
-    parser.add_argument("values", nargs="*", help="parameters as NAME=VALUE, or names of campaigns")
+    parser.add_argument("values", nargs="*", help="parameters as NAME=VALUE, or names of studies")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
     parser.add_argument("-o", "--output", type=Path, help="file (standard output)")
     read = parser.parse_args(words)
     try:
         if read.kind.endswith(".yaml"):
-            write_campaigns(Path(read.kind), read.values)
+            write_studies(Path(read.kind), read.values)
             return 0
         values = {name: yaml.safe_load(text) for name, _, text in (word.partition("=") for word in read.values)}
         params = parameters_of(read.kind, values)

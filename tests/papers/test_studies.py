@@ -13,7 +13,7 @@ from batwatt.studies.study import carry_out, study_in
 from papers import pages
 from papers.checkpoint import jobs
 from papers.checkpoint.tables import HERE, PERIODS
-from papers.generators.__main__ import write_campaigns
+from papers.generators.__main__ import write_studies
 from papers.runs import table_of
 
 FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-claims", "varcap-prices")}
@@ -32,7 +32,7 @@ NAMES = import_module("papers.pmbs23.frames").STRATEGIES
 def inputs():
     """Generated inputs of the small studies."""
     for folder in FOLDERS:
-        write_campaigns(HERE.parent / folder / "inputs.yaml", ["small"])
+        write_studies(HERE.parent / folder / "inputs.yaml", ["small"])
 
 
 @pytest.mark.parametrize("name", PAGES)
