@@ -359,14 +359,14 @@ def _series() -> Named:
         "electricitymaps.json": "",
         "electricitymaps.csv": ",kind=direct",
     }.items():
-        yield f"signal {name}", f"generate capacity carbon:made/{name}{words},budget=0.7 --machines 20"
+        yield f"signal {name}", f"generate series carbon:made/{name}{words},budget=0.7 --machines 20"
     for name, words in {
         "pvgis.csv": "scale=20",
         "pvgis.json": "unit=W,base_w=100",
         "logger.csv": "dates=month-first",
         "gaps.csv": "peak_w=5000",
     }.items():
-        yield f"signal {name}", f"generate envelope 'power:made/{name},{words}'"
+        yield f"signal {name}", f"generate series 'power:made/{name},{words}'"
     yield "signal json", f"characterise carbon:{CARBON},budget=0.7 --fixed 0.6 --json"
     for text in (
         *("walk:range=0.6,seed=1,window=86400", "walk:level=0,seed=2"),
@@ -374,7 +374,7 @@ def _series() -> Named:
         *(f"carbon:{CARBON},budget=0.7", f"price:{PRICE},budget=0.7,headroom=0.9,floor=0.2"),
         *(f"stranded:{CARBON},threshold=300", "trace:made/machines.csv,column=machines"),
     ):
-        yield f"generate capacity {text}", f"generate capacity '{text}' --machines 20 --end 172800"
+        yield f"generate series {text}", f"generate series '{text}' --machines 20 --end 172800"
     sun = "power:power_profiles/site/solar.csv,from=2024-07-01,days=2,peak_w=5000"
     for name, battery in {
         "battery": "battery:capacity_kwh=4,power_kw=1,efficiency=0.9",
@@ -382,9 +382,9 @@ def _series() -> Named:
         "battery smoothing": "battery:capacity_kwh=10,power_kw=2,window_h=12,step=900",
     }.items():
         words = f"'{sun} + constant:500 + {battery}' --state-of-charge out/soc.csv"
-        yield f"generate envelope {name}", f"generate envelope {words}"
+        yield f"generate series {name}", f"generate series {words}"
     for text in (f"stranded:{PRICE},threshold=0.1", f"carbon:{CARBON},budget=0.5", "uniform:seed=4", "walk:seed=4"):
-        yield f"generate envelope {text}", f"generate envelope {text} --full-w 4000 --end 86400"
+        yield f"generate series {text}", f"generate series {text} --full-w 4000 --end 86400"
     yield _run("envelope battery", f'{SITE} --envelope "{sun},repeat=yes + battery:capacity_kwh=5" -s powercap')
     yield _run(
         "signals of a run",
@@ -416,11 +416,11 @@ def _traces() -> Named:
         yield _run(f"trace {name}", f"-w made/{name}{more} --machines 8 --cores 96", response="none")
     power = "-p platforms/marconi100-48.xml -w made/rich.csv --envelope constant:20000 -s jobpower"
     yield _run("trace power", power, predictor="exact", power_check="max")
-    yield "generate workload", "generate workload --seed 2 --jobs-per-hour 9 --hours 12 --sigma 1 --max-servers 4"
-    yield "generate workload other", "generate workload --mean-runtime 900 --servers 12"
+    yield "generate jobs", "generate jobs google seed=2 jobs_per_hour=9 hours=12 sigma=1 max_servers=4"
+    yield "generate jobs other", "generate jobs google mean_runtime_s=900 nb_res=12"
     yield "generate platform", "generate platform platforms/grid5000.toml"
-    yield "generate machines", "generate machines --machines 4 --cores 2 --core-watts 12"
-    yield "generate machines speeds", "generate machines --machines 3 --cores 4 --core-speed 2Gf --speeds"
+    yield "generate platform machines", "generate platform --machines 4 --cores 2 --core-watts 12"
+    yield "generate platform speeds", "generate platform --machines 3 --cores 4 --core-speed 2Gf --speeds"
 
 
 def _others() -> Named:

@@ -97,7 +97,7 @@ class Trial:
             job |= {"uid": number % USERS, "exe_num": number % PROGRAMS} | ({"res": 1} if hosts else {})
         if hosts:
             platform = self.folder / "platform.xml"
-            command = [sys.executable, "-m", "batwatt", "generate", "machines", "--cores", "1", "-o", str(platform)]
+            command = [sys.executable, "-m", "batwatt", "generate", "platform", "--cores", "1", "-o", str(platform)]
             subprocess.run([*command, "--machines", str(hosts)], check=True, stdout=subprocess.DEVNULL)
         workload = self.folder / "workload.json"
         workload.write_text(json.dumps({**data, "nb_res": hosts or data["nb_res"]}), encoding="utf-8")

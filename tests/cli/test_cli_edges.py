@@ -96,9 +96,9 @@ def test_an_output_that_is_a_device_stays_one(house):
     link = house.folder / "stdout"
     link.symlink_to(name)
     words = ("walk:range=0.6", "--machines", 4, "--end", 3600)
-    assert house.batwatt("generate", "capacity", *words, "-o", link).code == 0
+    assert house.batwatt("generate", "series", *words, "-o", link).code == 0
     assert link.is_file() and not link.is_symlink()
-    assert house.batwatt("generate", "capacity", *words, "-o", name).code == 0
+    assert house.batwatt("generate", "series", *words, "-o", name).code == 0
     assert stat.S_ISCHR(name.stat().st_mode)
     assert os.read(master, 100).startswith(b"time_s,machines")
     os.close(slave)

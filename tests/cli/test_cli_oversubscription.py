@@ -64,7 +64,7 @@ def test_a_platform_of_fewer_speeds(house):
 
 def test_generated_machines_and_converted_jobs(house):
     platform, workload, trace = house.folder / "m.xml", house.folder / "w.json", house.write("jobs.csv", JOBS)
-    assert house.batwatt("generate", "machines", *TWO, "--speeds", "-o", platform).code == 0
+    assert house.batwatt("generate", "platform", *TWO, "--speeds", "-o", platform).code == 0
     words = ["--reference-flops", "18.4e9", "--walltime-factor", 0, "--nb-res", 20]
     assert house.batwatt("convert", trace, *words, "-o", workload).code == 0
     oversubscribed(house, workload=workload, platform=("-p", platform))

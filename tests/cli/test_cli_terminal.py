@@ -12,7 +12,7 @@ from cli_house import JOBS, SMALL
 
 from batwatt.cli.exits import Warnings, exit_code_of
 from batwatt.cli.inputs import write_output
-from batwatt.cli.shared import json_text
+from batwatt.cli.printing import json_text
 
 NASTY = "x\x1b[31m\u202e\x9b\x00y"
 NONE = ("-o", '{"response": "none"}')

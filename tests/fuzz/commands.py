@@ -35,9 +35,9 @@ convert l.sacct,width=cpus,tz=UTC -o x.json
 convert w.json --to batsim5 -o x.json
 events e.csv -o x.txt
 characterise carbon:s.csv,budget=0.7
-generate capacity walk:range=0.6 --end 3600 -o x.csv
-generate envelope power:sun.csv,peak_w=1000 -o x.csv
-generate workload --jobs-per-hour 10 --hours 2 --seed 3 -o x.json
+generate series walk:range=0.6 --end 3600 -o x.csv
+generate series power:sun.csv,peak_w=1000 -o x.csv
+generate jobs google jobs_per_hour=10 hours=2 seed=3 -o x.json
 policies varcap
 checkpoint plan d.json --method dp
 carbon plan m.json --carbon s.csv --start 0 --deadline 86400 --cpus 1

@@ -15,8 +15,7 @@ from batwatt.cli.carbon_options import (
     read_jobs,
 )
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.printing import tell
-from batwatt.cli.shared import json_text
+from batwatt.cli.printing import json_text, tell
 from batwatt.files import whole_file, write_json
 
 

@@ -21,7 +21,7 @@ from batwatt.cli.carbon_options import (
     weights_of,
 )
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.shared import json_text
+from batwatt.cli.printing import json_text
 from batwatt.model.workload import MOST_CPUS
 
 

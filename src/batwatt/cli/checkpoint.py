@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.shared import json_text, one_of
+from batwatt.cli.options import one_of
+from batwatt.cli.printing import json_text
 from batwatt.errors import InputError
 
 checkpoint = typer.Typer(

@@ -1,4 +1,4 @@
-"""Inputs at the command line: a scheduler's options, and the commands convert and events."""
+"""Inputs at the command line: convert traces and events, generate platforms, jobs and series, characterise a series."""
 
 from __future__ import annotations
 
@@ -6,23 +6,41 @@ import re
 import sys
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batwatt.cli.models import options_of
-from batwatt.cli.options import Begin, JobFiles
-from batwatt.cli.printing import note
+from batwatt.cli.options import Begin, JobFiles, one_of, refuse, without_none
+from batwatt.cli.printing import note, show_table, tabular
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file, write_text
+from batwatt.model.platform import MachineSpec
+from batwatt.units import DAY_S
+
+if TYPE_CHECKING:
+    from batwatt.inputs.character import Bill, Character
+    from batwatt.model.timeline import Timeline
 
 TABLES = ("azure", "borg")
 """Formats of traces that become CSV traces."""
 Output = Annotated[Path | None, typer.Option("-o", "--output", help="Output file.", show_default="standard output")]
 ToBatsim = Annotated[str, typer.Option("--to", help="batsim4 or batsim5: the reader of the file.", metavar="BATSIM")]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=0)]
+End = Annotated[
+    float | None,
+    typer.Option(
+        "--end",
+        help="Length of an envelope, or of a capacity without an end of its own, s.",
+        min=1.0,
+        show_default="the longest file, or 30 days",
+    ),
+]
+END_S = 30 * DAY_S
+"""Default length in s of a series without an end of its own."""
+KEYS = ("name", "value")
+"""Columns of the character of a series."""
 
 
 def write_output(text: str, output: Path | None) -> None:
@@ -169,3 +187,227 @@ def events(
 def _check_batsim(to: str) -> None:
     if to not in ("batsim4", "batsim5"):
         raise InputError("--to", f"{to!r} is not known", "use batsim4 or batsim5")
+
+
+# generate -------------------------------------------------------------------------------------------------------------
+
+generate = typer.Typer(
+    name="generate",
+    no_args_is_help=True,
+    help="""Make a platform, jobs or a series: an envelope or a capacity.
+
+    [bold]Example:[/] batwatt generate jobs google seed=7 -o workload.json
+    """,
+    rich_markup_mode="rich",
+)
+
+
+@generate.command("platform")
+def generate_platform(
+    servers: Annotated[
+        Path | None,
+        typer.Argument(
+            help="TOML file of server types; platforms/grid5000.toml is an example.", metavar="SERVERS.toml"
+        ),
+    ] = None,
+    machines: Annotated[
+        int | None, typer.Option("--machines", help="In place of a file: number of like machines.")
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option("--cores", help="Cores of a machine; each is a host.", show_default="1")
+    ] = None,
+    core_watts: Annotated[
+        float | None,
+        typer.Option(
+            "--core-watts",
+            help="Power of a core that is on, busy or not, W.",
+            show_default=f"{MachineSpec.core_w:g}",
+        ),
+    ] = None,
+    core_speed: Annotated[
+        str | None,
+        typer.Option("--core-speed", help="Speed of a core.", show_default=str(MachineSpec.core_flops)),
+    ] = None,
+    speeds: Annotated[
+        bool, typer.Option("--speeds", help="Cores can be slower and faster, as the scheduler oversubscribed needs.")
+    ] = False,
+    output: Output = None,
+) -> None:
+    """Write a SimGrid platform of your own servers (speeds, watts, sleep states), or of like machines.
+
+    [bold]Example:[/]
+    batwatt generate platform platforms/grid5000.toml -o my.xml
+    batwatt generate platform --machines 152 --cores 24 -o machines.xml
+    """
+    from batwatt.inputs.servers import machines_xml, read_platform_xml
+    from batwatt.model.platform import SpeedMachineSpec
+
+    if (servers is None) == (machines is None):
+        problem = "neither is given" if machines is None else "both are given"
+        raise InputError("SERVERS.toml, --machines", problem, "give a file of server types, or machines and cores")
+    cores_of = {"cores": cores, "core_watts": core_watts, "core_speed": core_speed, "speeds": speeds}
+    if servers is not None:
+        refuse(cores_of, "is for --machines", "leave it out: the file has its servers")
+        write_output(read_platform_xml(servers), output)
+        return
+    more = without_none({"core_w": core_watts, "core_flops": core_speed})
+    spec = (SpeedMachineSpec if speeds else MachineSpec)(machines or 0, 1 if cores is None else cores, **more)
+    write_output(machines_xml(spec), output)
+
+
+@generate.command("jobs")
+def generate_jobs(
+    kind: Annotated[str, typer.Argument(help="google: a day of a Google-like cluster.", metavar="KIND")],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="seed (same seed, same bytes), jobs_per_hour, hours, mean_runtime_s, sigma, max_servers, nb_res.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Write a synthetic workload: of google 288 jobs by default, 12 arrivals an hour for a day.
+
+    [bold]Example:[/]
+    batwatt generate jobs google seed=7 -o workloads/google-288-07.json
+    batwatt generate jobs google hours=2 max_servers=4 sigma=0.5
+    """
+    from dataclasses import fields
+
+    from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+    from batwatt.inputs.source import check_keys, values_of
+    from batwatt.run.arguments import value_of
+
+    one_of("KIND", "kind of jobs", kind, ("google",))
+    texts = values_of(values or (), kind)
+    check_keys(texts, ["seed", *(field.name for field in fields(GoogleLike))], kind, "Correct it.")
+    keys = {key: value_of(text) for key, text in texts.items()}
+    seed = keys.pop("seed", 0)
+    write_output(to_text(google_like(GoogleLike(**keys), seed)), output)
+
+
+@generate.command("series")
+def generate_series(
+    terms: Annotated[
+        list[str],
+        typer.Argument(
+            help="Terms that add up: power:FILE, constant:W, carbon:FILE, walk:, ...; battery:", metavar="TERM"
+        ),
+    ],
+    machines: Annotated[
+        int | None,
+        typer.Option("--machines", help="Write a capacity of this number of machines.", min=1),
+    ] = None,
+    full_w: Annotated[
+        float | None,
+        typer.Option(
+            "--full-w", help="Write an envelope; this power of all machines, W, is that of fraction 1.", min=0.0
+        ),
+    ] = None,
+    end: End = None,
+    charge: Annotated[
+        Path | None, typer.Option("--state-of-charge", help="Write the state of charge of the battery, too.")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Write the envelope or the capacity that a text describes over time, as CSV.
+
+    Files of power and constants add up to an envelope in W, with a battery behind them. Shares of the machines (walk:,
+    carbon:, ...) are fractions, machines with --machines, or W with --full-w.
+
+    [bold]Example:[/]
+    batwatt generate series "power:power_profiles/small.csv + constant:200"
+      -o envelope.csv
+    batwatt generate series walk:range=0.6,seed=1 --machines 1000 -o walk.csv
+    """
+    from batwatt.inputs.signal import to_csv
+    from batwatt.inputs.spec import parse_series, quantity_in
+
+    text = " + ".join(terms)
+    if machines is not None and full_w is not None:
+        problem = "a series is a capacity in machines or an envelope in W"
+        raise InputError("--machines, --full-w", problem, "give one of them")
+    quantity = quantity_in(text)
+    if machines is not None or full_w is not None:
+        quantity = "machines" if full_w is None else "power"
+    elif quantity == "any":
+        rows = parse_series("any", text).timeline()
+        quantity = "power" if rows.unit == "W" else "machines" if rows.name == "machines" else "fraction"
+    spec = parse_series(quantity, text)
+    if charge is not None and spec.battery is None:
+        raise InputError("--state-of-charge", "there is no battery", "add for instance battery:capacity_kwh=40")
+    if quantity != "power":
+        end_s = end or END_S
+        series = spec.timeline(None, end_s, machines)
+        write_output(to_csv(series.upto(end_s) if series.repeats else series), output)
+        return
+    end_s = end or spec.length_s(full_w) or END_S
+    write_output(to_csv(spec.timeline(None, end_s, full_w).upto(end_s)), output)
+    if charge is not None:
+        write_output(to_csv(spec.dispatch(None, end_s, full_w).state_of_charge(text)), charge)
+
+
+# characterise ---------------------------------------------------------------------------------------------------------
+
+
+@tabular
+def characterise_series(
+    series: Annotated[
+        str,
+        typer.Argument(help="As for run --capacity or --envelope: a file with its keys, or walk:, carbon:, ..."),
+    ],
+    fixed: Annotated[float, typer.Option(help="Fixed fraction that costs are compared with.", min=0.0)] = 0.7,
+    end: End = None,
+) -> None:
+    """Show the range, structure, step and frequency of a series; of a capacity by a budget its cost or emissions.
+
+    [bold]Example:[/]
+    batwatt characterise carbon:power_profiles/carbon/carbon-hourly.csv,budget=0.7
+    """
+    from batwatt.inputs.character import bill, characterise
+    from batwatt.inputs.spec import parse_series, quantity_in
+    from batwatt.results.tables import TableColumn
+
+    spec = parse_series(quantity_in(series), series)
+    signal = spec.timeline(end_s=end or END_S).lasting(False)
+    character = characterise(signal)
+    rows, content = _rows(character, signal), _content(character, signal)
+    paid = spec.paid()
+    if paid is not None:
+        cost = bill(signal, paid, fixed)
+        rows += _bill_rows(cost, paid.name)
+        content |= {"signal": paid.name, "saved": cost.saved, "gained": cost.gained} | asdict(cost)
+    columns = [TableColumn("", key, [row[key] for row in rows], key == "value") for key in KEYS]
+    show_table(columns, rows, content)
+
+
+def _content(character: Character, signal: Timeline) -> dict[str, Any]:
+    """Return the character of a signal as JSON."""
+    more = {"range": character.range, "frequency_per_h": character.frequency_per_h, "synthetic": character.spec}
+    return {"unit": signal.name, "begin": signal.begin, "end_s": signal.end_s} | asdict(character) | more
+
+
+def _rows(character: Character, signal: Timeline) -> list[dict[str, str]]:
+    unit = signal.name
+    rows = [
+        ("values", f"{unit}, {len(signal)} rows over {signal.end_s / DAY_S:.4g} days"),
+        ("begins", signal.begin or "0 s"),
+        ("structure", f"{character.structure} (lag-1 correlation {character.correlation:.2f})"),
+        ("range", f"{character.range:.4g} ({character.low:.4g} to {character.high:.4g})"),
+        ("mean", f"{character.mean:.4g}"),
+        ("step", f"{character.step_max:.4g} at most, {character.step_mean:.4g} in the mean"),
+        ("period", f"{character.period_s:.10g} s"),
+        ("frequency", f"{character.frequency_per_h:.4g} an hour possible, {character.changes_per_h:.4g} happened"),
+    ]
+    if unit == "fraction" and character.spec is not None:
+        rows.append(("synthetic", character.spec))
+    return [dict(zip(KEYS, row, strict=True)) for row in rows]
+
+
+def _bill_rows(cost: Bill, name: str) -> list[dict[str, str]]:
+    rows = [(f"sum of {name} x h", f"{cost.amount:.6g} for a full data centre of 1; fixed: {cost.amount_fixed:.6g}")]
+    for label, share in (("saved", cost.saved), ("more capacity", cost.gained)):
+        if share is not None:
+            rows.append((label, f"{share:.1%} relative to a fixed {cost.mean_fixed:g}"))
+    return [dict(zip(KEYS, row, strict=True)) for row in rows]

@@ -44,8 +44,8 @@ COMMANDS = {
     "Make inputs": {
         "convert": "inputs:convert",
         "events": "inputs:events",
-        "characterise": "capacity:characterise_series",
-        "generate": "generate:generate",
+        "characterise": "inputs:characterise_series",
+        "generate": "inputs:generate",
     },
     "Look up": {
         "policies": "results:policies",

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.options import PlatformFile
+from batwatt.cli.options import PlatformFile, without_none
 from batwatt.cli.printing import below, progress_bar, tabular
 from batwatt.cli.results import print_summary
-from batwatt.cli.shared import without_none
 from batwatt.errors import printable
 
 if TYPE_CHECKING:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from batwatt.checks import finite
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import InputError, UnknownNameError, argument
 from batwatt.inputs.platform_files import MASTER_HOST, HostChoice
 from batwatt.model.workload import LONG_S
 from batwatt.run.spec import RunSpec
@@ -27,6 +27,7 @@ ENGINE, MACHINES = "Engine", "Machines"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """Values of the key `unit`."""
 _machines = partial(typer.Option, rich_help_panel=MACHINES)
+_Name = TypeVar("_Name", bound=str)
 
 
 def input_option(field: str, *names: str, **more: Any) -> Any:
@@ -271,3 +272,23 @@ def patience_of(timeout_s: float) -> float | None:
 def at_most(patience_s: float | None) -> str:
     """Return the longest wait for another process, in words."""
     return f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"
+
+
+def one_of(option: str, kind: str, text: str, names: Sequence[_Name]) -> _Name:
+    """Return the one of the names that an option has as its value. Raises InputError."""
+    for name in names:
+        if name == text:
+            return name
+    raise UnknownNameError(option, kind, text, names, "Give one of these.")
+
+
+def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def refuse(options: Mapping[str, object], problem: str, hint: str = "leave it out") -> None:
+    """Raise InputError for the first option with a value other than None and False."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputError(argument(name), problem, hint)

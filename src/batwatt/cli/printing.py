@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.models import options_of
-from batwatt.cli.shared import json_text
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
@@ -70,6 +70,14 @@ def tabular(command: Callable[..., Any]) -> Callable[..., Any]:
     called.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
     called.__annotations__ = ready.__annotations__ | {option.name: option.annotation}
     return called
+
+
+def json_text(content: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Return an object or a list as indented JSON."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    # escape characters that are not printable, beyond those that JSON must escape
+    escaped = (char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+    return (text if text.isascii() and "\x7f" not in text else "".join(escaped)) + "\n"
 
 
 def show_table(

@@ -17,9 +17,9 @@ from batwatt.cli.options import (
     RunMachines,
     complete_scheduler,
     hosts_of,
+    one_of,
 )
 from batwatt.cli.printing import below, manners, note, show_described, show_table, tabular, tell
-from batwatt.cli.shared import one_of
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:

@@ -98,7 +98,7 @@ def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[
     ]
 
 
-def machines_xml(machines: MachineSpec, maker: str = "batwatt generate machines") -> str:
+def machines_xml(machines: MachineSpec, maker: str = "batwatt generate platform") -> str:
     """Return the SimGrid platform (XML 4.1) of machines and a master host; each host has the property `machine`.
 
     Its comment names `maker`, the command that generates it.

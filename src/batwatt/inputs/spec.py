@@ -356,11 +356,27 @@ def has_kinds(text: str) -> bool:
 
 
 def quantity_in(text: str) -> Quantity:
-    """Return the quantity of a text without an option: shares are fractions, other sums and kinds are power."""
-    keys = [word.partition("=")[0] for word in words_of(text)]
-    if len(_parts(text)) == 1 and not exists(text) and (names_kind(text, _CAPACITY) or "full" in keys):
+    """Return the quantity of a text without an option: fractions if all terms are shares, power of other sums.
+
+    That of a file without a kind is in the file.
+    """
+    if exists(text):
+        return "any"
+    quantities: list[Quantity] = [_quantity_of(term) for term in _parts(text)]
+    if set(quantities) == {"fraction"}:
         return "fraction"
-    return "power" if has_kinds(text) else "any"
+    return quantities[0] if len(quantities) == 1 else "power"
+
+
+def _quantity_of(term: str) -> Quantity:
+    """Return the quantity of a term by its kind and keys: constants are power, but for `mean=`."""
+    kind, _, rest = term.partition(":") if names_kind(term, {**_KINDS["power"], **_CAPACITY}) else ("", "", term)
+    keys = {word.partition("=")[0] for word in words_of(rest)}
+    if kind.lower() == "constant":
+        return "fraction" if "mean" in keys else "power"
+    if kind.lower() in ("power", "battery") or keys & {"peak_w", "scale", "base_w"}:
+        return "power"
+    return "fraction" if kind or "full" in keys else "any"
 
 
 _WHOLE = keys_of(FileTerm, "source", "peak_w", "scale", "base_w")

@@ -58,7 +58,7 @@ def envelope_events(series: Timeline) -> Iterator[str]:
     The first is at 0 s with the value at 0 s, also if the envelope begins earlier or later.
     """
     if series.repeats:
-        raise InputError(series.source, "repeats for ever, and events end", "write its rows: batwatt generate envelope")
+        raise InputError(series.source, "repeats for ever, and events end", "write its rows: batwatt generate series")
     rows = {0.0: series.at(0.0)}
     rows.update((t, w) for t, w in zip(series.times_s, series.values, strict=True) if t > 0.0)
     for time_s, power_w in rows.items():

@@ -130,7 +130,7 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Timeline]:
         raise InputError(
             argument("envelope"),
             "the optimum takes a file, or a series that does not repeat",
-            "write one with `batwatt generate envelope`",
+            "write one with `batwatt generate series`",
         )
     return budget, rows
 
