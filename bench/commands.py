@@ -241,18 +241,12 @@ def _checkpoint() -> Named:
         yield _run(f"checkpoint {name}", FIGURE1, **more)
     rigid = "-w made/rigid.csv --machines 12 --cores 1 --capacity walk:range=0.6,seed=4,period=900 -s checkpoint"
     yield _run("checkpoint rigid", rigid)
-    for verb, names in {
-        "plan": ("period", "change"),
-        "follow": ("figure1", "figure1-new", "starving"),
-    }.items():
-        for name in names:
-            yield f"checkpoint {verb} {name}", f"checkpoint {verb} periods/{name}.json"
-    periods = "periods"
-    yield "checkpoint plan subset-sum", f"checkpoint plan {periods}/period.json --method subset-sum"
-    yield "checkpoint prepare", f"checkpoint prepare {periods}/change.json"
-    yield "checkpoint prepare worst", f"checkpoint prepare {periods}/change.json --objective worst --cover needed"
-    yield "checkpoint follow yield", f"checkpoint follow {periods}/starving.json --min-yield 0.25"
-    yield "checkpoint follow worst", f"checkpoint follow {periods}/figure1.json --prepare worst -o out/x.json"
+    for name in ("period", "change", "figure1", "figure1-new", "starving"):
+        yield f"plan checkpoint {name}", f"plan checkpoint periods/{name}.json"
+    yield "plan checkpoint subset-sum", "plan checkpoint periods/period.json --method subset-sum"
+    yield "plan checkpoint change worst", "plan checkpoint periods/change.json --prepare worst --cover needed"
+    yield "plan checkpoint yield", "plan checkpoint periods/starving.json --min-yield 0.25"
+    yield "plan checkpoint worst", "plan checkpoint periods/figure1.json --prepare worst -o out/x.json"
 
 
 def _carbon() -> Named:
@@ -274,12 +268,12 @@ def _carbon() -> Named:
     yield "carbon compare", f"compare {PHASES} --carbon {CARBON} --price {PRICE} {several} -e out/x"
     ends = "--start 2024-07-02T13:00 --deadline 2024-07-03T15:00"
     job = f"workloads/carbon/job.json --carbon {CARBON}"
-    yield "carbon plan", f"carbon plan {job} {ends}"
+    yield "plan carbon", f"plan carbon {job} {ends}"
     yield (
-        "carbon plan price",
-        f"carbon plan {job} {ends} --price {PRICE} --price-weight 9 --carbon-weight 2 --slot-s 300",
+        "plan carbon price",
+        f"plan carbon {job} {ends} --price {PRICE} --price-weight 9 --carbon-weight 2 --slot-s 300",
     )
-    yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --carbon {CARBON} {ends} --checkpoints --cpus 4"
+    yield "plan carbon ml", f"plan carbon workloads/carbon/ml.json --carbon {CARBON} {ends} --checkpoints --cpus 4"
     workload = "workloads/carbon/jobs.csv --watts 60 --machines 20 -o out/w.json -p out/p.xml"
     yield "carbon workload", f"carbon workload {workload}"
     replanned = {"forecast_error": 0.1, "forecast_seed": 2, "replan_h": 6}

@@ -3,7 +3,7 @@
     python -m papers.carbon.fit
         fit the runs of measured.py, write data/fit.csv and fill the page
     python -m papers.carbon.fit FOLDER
-        fit the runs of a folder, and print the job for `batwatt carbon plan` (JSON)
+        fit the runs of a folder, and print the job for `batwatt plan carbon` (JSON)
 
 A run is NAME.csv (`time_s,power_w`) with NAME-events.csv (`time_s,event`): each event begins a phase,
 or is `end`, `suspend` or `abort`.

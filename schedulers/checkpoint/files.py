@@ -30,7 +30,16 @@ from batwatt.schedulers.checkpoint.period_plan import (
     plan,
     subset_sum,
 )
-from batwatt.schedulers.checkpoint.sequence import METHODS, CapacitySequence, Followed, Method
+from batwatt.schedulers.checkpoint.sequence import (
+    METHODS,
+    CapacitySequence,
+    Cover,
+    Followed,
+    Method,
+    Objective,
+    Prepared,
+    prepare,
+)
 
 MOST_S = 1e12
 """Longer times (more than 30,000 years) are refused: a mistake, and sums of them would lose the seconds."""
@@ -93,6 +102,10 @@ class _SequenceFile(_JobRow):
     k: _Change | None = Field(None, description="a whole number from 0 to the largest of `capacities`")
 
 
+SequenceData = tuple[CapacitySequence, Mapping[str, JobName]]
+"""A capacity sequence, and the ids of its jobs in the file."""
+
+
 @dataclass(frozen=True)
 class InstanceData:
     """Content of an instance's file: `names` are ids as in the file, `platform` all processors of the platform."""
@@ -137,24 +150,23 @@ def instance_of(data: Any, path: Path | str) -> InstanceData:
     return InstanceData(instance, names, file.k, file.platform)
 
 
-def read_running(path: Path | str) -> InstanceData:
-    """Read an instance just before a change: `processors` are those of now, and all jobs that run fit. InputError."""
-    file = read_instance(path)
-    if file.k is None:
-        raise InputError(path, "'k' is missing", f"add the largest change, in processors; {HINT}")
-    held = sum(job.processors for job in file.running)
-    if held > file.instance.processors:
-        problem = f"the jobs that run need {held} processors, processors is {file.instance.processors}"
-        raise InputError(path, problem, "before a change all jobs that run have theirs")
-    return file
-
-
-def read_sequence(path: Path | str) -> tuple[CapacitySequence, Mapping[str, JobName]]:
-    """Read the sequence of a JSON file, and the ids of its jobs in the file.
+def read_periods(path: Path | str) -> InstanceData | SequenceData:
+    """Read a JSON file: a sequence if it has `capacities`, else an instance, before a change if it has `k`.
 
     InputError names the file, the job, the key, the value and its constraint.
     """
-    file = _checked(load_strict(read_text(path), path), path, _SequenceFile)
+    data = load_strict(read_text(path), path)
+    is_sequence = isinstance(data, dict) and "capacities" in data
+    return _sequence_of(data, path) if is_sequence else instance_of(data, path)
+
+
+def read_sequence(path: Path | str) -> SequenceData:
+    """Read the sequence of a JSON file. InputError names the file, the job, the key, the value and its constraint."""
+    return _sequence_of(load_strict(read_text(path), path), path)
+
+
+def _sequence_of(data: Any, path: Path | str) -> SequenceData:
+    file = _checked(data, path, _SequenceFile)
     counts = file.capacities
     names = _names(path, file, max(counts), "the largest of capacities")
     changes = (abs(after - before) for before, after in pairwise(counts))
@@ -240,6 +252,18 @@ def plan_json(plan: PeriodPlan, names: Mapping[str, JobName]) -> dict[str, Any]:
     }
 
 
+def prepared_json(prepared: Prepared, names: Mapping[str, JobName]) -> dict[str, Any]:
+    """Return the jobs to checkpoint before a change as JSON, with the ids of the file."""
+    return {
+        "objective": prepared.objective,
+        "checkpoint": [name for text, name in names.items() if text in prepared.ids],
+        "cost_processor_s": prepared.cost_processor_s,
+        "value": prepared.value,
+        "exact": prepared.exact,
+        "outcomes": [{"processors": processors, "goodput": goodput} for processors, goodput in prepared.outcomes],
+    }
+
+
 def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str, Any]:
     """Return a capacity sequence, period by period, as JSON. Times count from the beginning of the sequence."""
     return {
@@ -280,6 +304,26 @@ def plan_instance(source: InstanceData, where: object, method: Method) -> Period
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
     with naming_input(where):
         return subset_sum(source.instance) if method == "subset-sum" else plan(source.instance)
+
+
+def prepare_instance(source: InstanceData, where: object, objective: Objective, cover: Cover) -> Prepared:
+    """Choose the jobs to checkpoint before a change by up to `k`. Raises InputError unless all jobs that run fit."""
+    period = source.instance
+    held = sum(job.processors for job in source.running)
+    if held > period.processors:
+        problem = f"the jobs that run need {held} processors, processors is {period.processors}"
+        raise InputError(where, problem, "before a change all jobs that run have theirs")
+    with naming_input(where):
+        return prepare(
+            source.running,
+            source.others,
+            period.period_s,
+            period.processors,
+            source.k or 0,
+            objective=objective,
+            platform=source.platform,
+            cover=cover,
+        )
 
 
 @contextmanager

@@ -191,11 +191,11 @@ def test_planners(house):
     period = ROOT / "workloads" / "periods" / "period.json"
     plan = bw.plan_checkpoints(period)
     assert plan == bw.plan_checkpoints(json.loads(period.read_text()))
-    assert plan == json.loads(house.batwatt("checkpoint", "plan", period).out)
+    assert plan == json.loads(house.batwatt("plan", "checkpoint", period).out)
     job = ROOT / "workloads" / "carbon" / "job.json"
     words = ("--carbon", SIGNAL, "--deadline", 86400, "--start", 3600)
     plan = bw.plan_carbon(job, SIGNAL, deadline_s=86400.0, start_s=3600.0)
-    assert plan == json.loads(house.batwatt("carbon", "plan", job, *words).out)
+    assert plan == json.loads(house.batwatt("plan", "carbon", job, *words).out)
     signal = bw.read_signal(f"{SIGNAL},days=2")
     assert bw.plan_carbon(json.loads(job.read_text()), signal, deadline_s=86400.0, start_s=3600.0) == plan
     with pytest.raises(InputError, match="deadline"):

@@ -38,9 +38,9 @@ SHORT = {
     "TRACE": "run -w t.csv --machines 3 --cores 1 --capacity constant:mean=1 -e out/x",
     "COMPARE": "compare -w t.csv --machines 12 --envelope constant:90 -e out/cmp",
     "CARBON": "run -w t.csv --machines 2 --carbon plain.csv -s carbon -e out/x",
-    "PLAN": "carbon plan job.json --carbon signal.csv",
+    "PLAN": "plan carbon job.json --carbon signal.csv",
     "NONE": '-o \'{"response": "none"}\'',
-    "PERIODS": f"{ROOT}/workloads/periods",
+    "PERIODS": f"plan checkpoint {ROOT}/workloads/periods",
     "JOBS": str(JOBS),
     "SMALL": str(SMALL),
 }
@@ -104,10 +104,15 @@ REFUSED = {
     "PLAN --start -1 --deadline 36000": "is before the signal begins",
     "PLAN --deadline 2024-07-01T06:00 --carbon plain.csv": "has no dates",
     # plans of periods
-    "checkpoint plan PERIODS/period.json --method subset_sum": "--method: no method 'subset_sum'; did you mean",
-    "checkpoint follow PERIODS/figure1.json --prepare none": "--prepare: no way to prepare 'none'",
-    "checkpoint follow PERIODS/figure1.json --min-yield 1.5": "Invalid value for '--min-yield'",
-    "checkpoint follow PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "--min-yield: is for the method dp",
+    "PERIODS/period.json --method subset_sum": "--method: no method 'subset_sum'; did you mean",
+    "PERIODS/period.json --prepare all": f"--prepare: is not for one period, which {ROOT}/work",
+    "PERIODS/period.json --cover k": f"--cover: is not for one period, which {ROOT}/work",
+    "PERIODS/period.json --min-yield 0": f"--min-yield: is not for one period, which {ROOT}/work",
+    "PERIODS/change.json --method dp": f"--method: is not for a period before a change, which {ROOT}/work",
+    "PERIODS/change.json --min-yield 0": f"--min-yield: is not for a period before a change, which {ROOT}/work",
+    "PERIODS/figure1.json --prepare none": "--prepare: no way to prepare 'none'",
+    "PERIODS/figure1.json --min-yield 1.5": "Invalid value for '--min-yield'",
+    "PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "--min-yield: is for the method dp",
     # job logs and accounts
     "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",
     # conversions and what is made

@@ -1,4 +1,4 @@
-"""`batwatt carbon plan`, and runs and accounts of jobs in phases: what they write and print, worked out by hand."""
+"""`batwatt plan carbon`, and runs and accounts of jobs in phases: what they write and print, worked out by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TWO_HOURS = {"work": [{"duration": 7200, "power": 1000}]}
 
 def plan(house, *words, job=TWO_HOURS, signal=None):
     path = house.write("job.json", json.dumps(job))
-    return house.batwatt("carbon", "plan", path, "--carbon", signal or hourly(house), *words)
+    return house.batwatt("plan", "carbon", path, "--carbon", signal or hourly(house), *words)
 
 
 def test_a_plan_by_hand(house):

@@ -1,4 +1,4 @@
-"""`batwatt checkpoint`: what it prints, the examples, and bad instances, in one line."""
+"""`batwatt plan checkpoint`: what it prints, the examples, and bad instances, in one line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def three(state, wide=3):
 def test_the_plan_of_the_example(house):
     """j4 works for 1800 s on 8, j1 and j2 for 1800 - 120 - 90 s on 3 each: (14400 + 2 x 4770) / (14 x 1800)."""
     file = house.out / "plan.json"
-    done = house.batwatt("checkpoint", "plan", EXAMPLES / "period.json", "-o", file)
+    done = house.batwatt("plan", "checkpoint", EXAMPLES / "period.json", "-o", file)
     assert (done.code, done.out, done.err) == (0, "", "")
     plan = json.loads(file.read_text())
     assert list(plan) == [
@@ -63,35 +63,35 @@ def test_optional_keys(house):
         {**JOB, "id": 12, "processors": 12},
         {**JOB, "id": "é", "state": "checkpointed", "recovering_s": 4},
     ]
-    path = house.write("i.json", instance(GOOD, jobs=jobs, k=8, platform=12))
-    rows = content(house.batwatt("checkpoint", "plan", path))["plan"]
+    path = house.write("i.json", instance(GOOD, jobs=jobs, platform=12))
+    rows = content(house.batwatt("plan", "checkpoint", path))["plan"]
     assert [(row["id"], row["work_s"]) for row in rows] == [("x", 95), (12, 0), ("é", 96)]
     assert rows[2]["phases"][0] == {"kind": "recovery", "begin_s": 0, "end_s": 4}
 
 
-# prepare, follow -----------------------------------------------------------------------------------------------------
+# a change, a sequence -------------------------------------------------------------------------------------------------
 
 
-def test_prepare(house):
+def test_a_period_before_a_change(house):
     """Of 3, 3, 5 and 8 processors 3 + 3 are the cheapest that cover 6: 6 x 120."""
-    words = ("checkpoint", "prepare", EXAMPLES / "change.json")
+    words = ("plan", "checkpoint", EXAMPLES / "change.json")
     cheapest = content(house.batwatt(*words))
     assert (cheapest["objective"], cheapest["checkpoint"]) == ("cheapest", ["j1", "j2"])
     assert (cheapest["cost_processor_s"], cheapest["exact"], cheapest["outcomes"]) == (720, True, [])
-    worst = content(house.batwatt(*words, "--objective", "worst"))
+    worst = content(house.batwatt(*words, "--prepare", "worst"))
     assert [row["processors"] for row in worst["outcomes"]] == list(range(13, 23))
     assert worst["value"] == min(row["goodput"] for row in worst["outcomes"])
-    every = content(house.batwatt(*words, "--objective", "all"))
+    every = content(house.batwatt(*words, "--prepare", "all"))
     assert every["checkpoint"] == ["j1", "j2", "j3", "j4"] and every["cost_processor_s"] == 19 * 120
     # 3 of 8 processors are idle and 2 may go: nothing needs a checkpoint
     path = house.write("i.json", instance(GOOD, job={"processors": 5, "state": "running"}, k=2))
-    assert content(house.batwatt("checkpoint", "prepare", path))["checkpoint"] == ["x"]
-    assert content(house.batwatt("checkpoint", "prepare", path, "--cover", "needed"))["checkpoint"] == []
+    assert content(house.batwatt("plan", "checkpoint", path))["checkpoint"] == ["x"]
+    assert content(house.batwatt("plan", "checkpoint", path, "--cover", "needed"))["checkpoint"] == []
 
 
-def test_follow_with_a_least_yield_is_figure_1(house):
+def test_a_sequence_with_a_least_yield_is_figure_1(house):
     """j5 is due at T_1: j3 checkpoints after it, and j5 begins then on its processors and on those kept for it."""
-    words = ("checkpoint", "follow", EXAMPLES / "figure1.json")
+    words = ("plan", "checkpoint", EXAMPLES / "figure1.json")
     course = content(house.batwatt(*words, "--min-yield", "0.2"))
     decisions = {row["id"]: row["decision"] for row in course["periods"][1]["plan"]}
     assert decisions == {"j1": "stop", "j2": "stop", "j3": "checkpoint", "j4": "run", "j5": "recover-later"}
@@ -106,7 +106,7 @@ def test_follow_with_a_least_yield_is_figure_1(house):
 
 def test_k_of_a_course_is_its_largest_change(house):
     texts = (instance(COURSE, capacities=[8, 5, 7]), instance(COURSE, capacities=[8, 5, 7], k=3))
-    one, other = (content(house.batwatt("checkpoint", "follow", house.write("c.json", text))) for text in texts)
+    one, other = (content(house.batwatt("plan", "checkpoint", house.write("c.json", text))) for text in texts)
     assert one == other
 
 
@@ -143,18 +143,17 @@ COURSES = [
 
 
 @pytest.mark.parametrize(
-    ("command", "text", "problem"),
+    ("text", "problem"),
     [
-        *(("plan", *case) for case in INSTANCES),
-        ("prepare", instance(GOOD), "'k' is missing"),
-        ("prepare", instance(GOOD, jobs=three("checkpointed"), k=1), "that run need 9 processors, processors is 8"),
-        *(("follow", *case) for case in COURSES),
+        *INSTANCES,
+        (instance(GOOD, jobs=three("checkpointed"), k=1), "that run need 9 processors, processors is 8"),
+        *COURSES,
     ],
     ids=str,
 )
-def test_bad_instance(house, command, text, problem):
+def test_bad_instance(house, text, problem):
     path = house.write("i.json", text)
-    done = house.batwatt("checkpoint", command, path)
+    done = house.batwatt("plan", "checkpoint", path)
     assert (done.code, done.out) == (2, "")
     assert done.line.startswith(f"batwatt: {path}: ") and problem in done.line
 
@@ -166,6 +165,6 @@ def test_checkpoints_that_do_not_end_within_the_period(house):
         {**JOB, "id": "b", "processors": 8},
     ]
     path = house.write("i.json", instance(GOOD, jobs=jobs))
-    done = house.batwatt("checkpoint", "plan", path, "--method", "subset-sum")
+    done = house.batwatt("plan", "checkpoint", path, "--method", "subset-sum")
     assert done.code == 2 and "take 200 s, the period has 100 s; --method dp may have one" in done.line
-    assert content(house.batwatt("checkpoint", "plan", path))["plan"][0]["decision"] == "run"
+    assert content(house.batwatt("plan", "checkpoint", path))["plan"][0]["decision"] == "run"

@@ -58,7 +58,7 @@ def test_tables_of_other_commands(house, terminal, words):
         ("policies", logging.WARNING),
         ("policies -v varcap", logging.INFO),
         ("-v policies -v", logging.DEBUG),
-        ("checkpoint -v plan workloads/periods/period.json", logging.INFO),
+        ("plan -v checkpoint workloads/periods/period.json", logging.INFO),
         ("policies -q", logging.ERROR),
         ("--quiet policies -v", logging.ERROR),
     ],
@@ -141,8 +141,8 @@ def test_completion(house, monkeypatch):
         house.write(name, "")
     monkeypatch.chdir(house.folder)
     for line, words in {
-        "c": {"compare", "checkpoint", "carbon", "convert", "characterise"},
-        "carbon p": {"plan"},
+        "c": {"compare", "study", "carbon", "convert", "characterise"},
+        "plan ch": {"checkpoint"},
         "run --env": {"--envelope"},
         "run -s ri": {"riskaware"},
         "run -s mine": {"mine.py", "mined/"},

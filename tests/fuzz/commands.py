@@ -39,8 +39,8 @@ generate series walk:range=0.6 --end 3600 -o x.csv
 generate series power:sun.csv,peak_w=1000 -o x.csv
 generate jobs google jobs_per_hour=10 hours=2 seed=3 -o x.json
 policies varcap
-checkpoint plan d.json --method dp
-carbon plan m.json --carbon s.csv --start 0 --deadline 86400 --cpus 1
+plan checkpoint d.json --method dp
+plan carbon m.json --carbon s.csv --start 0 --deadline 86400 --cpus 1
 carbon workload j.csv --watts 60 --machines 8 -o w.json -p p.xml
 run -w j.csv --machines 8 --carbon s.csv -s carbon -o {"policy":"oracle","deadline_h":48,"step_s":600} -e x
 init x

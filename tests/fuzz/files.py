@@ -24,7 +24,7 @@ from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.servers import read_platform_xml
 from batwatt.inputs.signal import read_capacity, read_series
 from batwatt.protocol.conversion import to_batsim5
-from batwatt.schedulers.checkpoint.files import read_instance
+from batwatt.schedulers.checkpoint.files import read_periods
 
 from .hostile import octets, tree
 
@@ -123,13 +123,13 @@ KINDS = {
         _run('--events {} --batsim-arg=--forward-unknown-events -o {"response":"none"}'))),
     "events5": ("x.txt", octets, EVENTS5, (command("events", "{}", "-o", "OUT"),)),
     "signal": ("x.csv", octets, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
-        command("characterise", "carbon:{},budget=0.7"), command("carbon", "plan", JOB, "--carbon", "{}", *PLAN))),
+        command("characterise", "carbon:{},budget=0.7"), command("plan", "carbon", JOB, "--carbon", "{}", *PLAN))),
     "phases": ("x.json", tree, json.dumps(PHASES).encode(), (
-        read_model, command("carbon", "plan", "{}", "--carbon", S, *PLAN))),
+        read_model, command("plan", "carbon", "{}", "--carbon", S, *PLAN))),
     "carbon jobs": ("x.csv", octets, _bytes_of("workloads/carbon/jobs.csv"), (
         read_phase_jobs,
         command("carbon", "workload", "{}", "--watts", "60", "--machines", "8", "-o", "OUT", "-p", "OUT.xml"))),
-    "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
+    "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_periods, command("plan", "checkpoint", "{}"))),
     "reference": ("x.csv", octets, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
     "toml": ("x.toml", octets, _bytes_of("platforms/small.toml"), (read_platform_xml,)),
     "study": ("x.yaml", octets, _bytes_of("start/first.yaml").replace(b"../", f"{ROOT}/".encode()), (

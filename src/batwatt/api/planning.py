@@ -42,7 +42,7 @@ def plan_checkpoints(instance: PathLike | Mapping[str, Any], *, method: Method =
         method: `dp`: the most goodput; `subset-sum`: the most processors at any cost.
 
     Returns:
-        Output of `batwatt checkpoint plan`: goodput, and the assignments of each job with times in s.
+        Output of `batwatt plan checkpoint`: goodput, and the assignments of each job with times in s.
 
     Raises:
         batwatt.errors.InputError: Bad input; jobs that no plan can save in time.
@@ -92,7 +92,7 @@ def plan_carbon(
         cpus: Cpus of the job.
 
     Returns:
-        Output of `batwatt carbon plan`: emissions, energy, cost, and segments with times in s.
+        Output of `batwatt plan carbon`: emissions, energy, cost, and segments with times in s.
 
     Raises:
         batwatt.errors.InputError: Bad input; no plan ends by the deadline.

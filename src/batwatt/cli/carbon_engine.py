@@ -7,15 +7,8 @@ from typing import Annotated
 
 import typer
 
-from batwatt.cli.carbon_options import (
-    CarbonFile,
-    PriceFile,
-    Watts,
-    price_of,
-    read_jobs,
-)
-from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.printing import json_text, tell
+from batwatt.cli.options import JobFiles, PriceText, Watts, input_option, price_of, watts_of
+from batwatt.cli.printing import Output, json_text, tell, write_output
 from batwatt.files import whole_file, write_json
 
 
@@ -36,10 +29,11 @@ def workload_command(
     batwatt run -p out/p.xml -w out/w.json -e out/x
       -s powercap -o response=none
     """
-    from batwatt.inputs.batsim_files import phase_workload
+    from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
     from batwatt.inputs.servers import machines_xml
 
-    read = read_jobs(jobs, watts)
+    files = JobFiles.of([jobs], option="JOBS", keys=("unit",))
+    read = read_phase_jobs(files.paths[0], files.unit, watts_of(watts))
     spec, content = phase_workload(read, machines)
     with whole_file(platform) as out:
         out.write(machines_xml(spec, "batwatt carbon workload"))
@@ -50,8 +44,8 @@ def workload_command(
 
 def account_command(
     prefix: Annotated[Path, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run.")],
-    carbon: CarbonFile,
-    price: PriceFile = None,
+    carbon: Annotated[str, input_option("carbon")],
+    price: PriceText = None,
     workload: Annotated[
         Path | None, typer.Option("-w", "--workload", help="Workload of the run, for the phases of its jobs.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -14,9 +13,9 @@ import typer
 
 from batwatt.cli.models import options_of
 from batwatt.cli.options import Begin, JobFiles, one_of, refuse, without_none
-from batwatt.cli.printing import note, show_table, tabular
-from batwatt.errors import InputError, printable
-from batwatt.files import whole_file, write_text
+from batwatt.cli.printing import Output, note, show_table, tabular, write_output
+from batwatt.errors import InputError
+from batwatt.files import whole_file
 from batwatt.model.platform import MachineSpec
 from batwatt.units import DAY_S
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 TABLES = ("azure", "borg")
 """Formats of traces that become CSV traces."""
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="Output file.", show_default="standard output")]
 ToBatsim = Annotated[str, typer.Option("--to", help="batsim4 or batsim5: the reader of the file.", metavar="BATSIM")]
 End = Annotated[
     float | None,
@@ -41,17 +39,6 @@ END_S = 30 * DAY_S
 """Default length in s of a series without an end of its own."""
 KEYS = ("name", "value")
 """Columns of the character of a series."""
-
-
-def write_output(text: str, output: Path | None) -> None:
-    """Write a text to a file, whole or not at all, or to standard output."""
-    if output is None:
-        if sys.stdout.isatty():
-            # a terminal would obey control characters
-            text = re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
-        sys.stdout.write(text)
-        return
-    write_text(output, text)
 
 
 @dataclass(frozen=True, kw_only=True)

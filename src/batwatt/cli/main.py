@@ -31,9 +31,9 @@ COMMANDS = {
         "run": "simulate:run_command",
         "compare": "comparison:compare_command",
         "benchmark": "benchmark:benchmark_command",
-        "optimum": "optimum:optimum",
+        "plan": "plan:plan",
+        "optimum": "plan:optimum",
         "study": "study:study_command",
-        "checkpoint": "checkpoint:checkpoint",
         "carbon": "carbon:carbon",
     },
     "Real Batsim": {

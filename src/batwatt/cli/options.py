@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from batwatt.inputs.jobs import TimeUnit
     from batwatt.model.platform import MachineSpec
     from batwatt.model.signal import Window
+    from batwatt.model.timeline import Timeline
 
 ENGINE, MACHINES = "Engine", "Machines"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
@@ -55,6 +56,9 @@ EnvelopeFile = Annotated[
 EnvelopeText = Annotated[str | None, input_option("envelope")]
 CarbonText = Annotated[str | None, input_option("carbon")]
 PriceText = Annotated[str | None, input_option("price")]
+Watts = Annotated[
+    float | None, typer.Option("--watts", help="Power of a cpu of jobs in phases without one, W.", show_default="1")
+]
 EventsFile = Annotated[Path | None, input_option("events")]
 
 
@@ -292,3 +296,33 @@ def refuse(options: Mapping[str, object], problem: str, hint: str = "leave it ou
     for name, value in options.items():
         if value is not None and value is not False:
             raise InputError(argument(name), problem, hint)
+
+
+def watts_of(watts: float | None) -> float:
+    """Return the power in W of a cpu of jobs without one. Raises InputError."""
+    from batwatt.protocol.job_fields import MOST_W
+
+    power_w = 1.0 if watts is None else number_of("--watts", watts)
+    if not power_w <= MOST_W:
+        raise InputError("--watts", f"must be <= {MOST_W:g} W, got {power_w:g}", "correct it")
+    return power_w
+
+
+def number_of(option: str, value: object, *, above: bool = False) -> float:
+    """Return the value of an option, a finite number >= 0 (or > 0). Raises InputError."""
+    try:
+        number = finite(value)
+    except ValueError as error:
+        raise InputError(option, str(error), "give a number") from None
+    if not (number > 0.0 if above else number >= 0.0):
+        raise InputError(option, f"must be {'>' if above else '>='} 0, got {number:g}", "correct it")
+    return number
+
+
+def price_of(text: str | None, carbon: Timeline) -> Timeline | None:
+    """Return the price from 0 s of the carbon signal on. Raises InputError."""
+    from batwatt.inputs.spec import parse_series
+    from batwatt.model.signal import Clock
+
+    clock = None if carbon.date_s is None else Clock(carbon.date_s)
+    return None if text is None else parse_series("price", text).timeline(clock)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batwatt.cli.models import options_of
 from batwatt.errors import printable
+from batwatt.files import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from batwatt.results.tables import TableColumn
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="Output file.", show_default="standard output")]
 
 
 @dataclass
@@ -48,6 +52,17 @@ class Manners:
 
 manners = Manners()
 """Manners of this process, which runs one command."""
+
+
+def write_output(text: str, output: Path | None) -> None:
+    """Write a text to a file, whole or not at all, or to standard output."""
+    if output is None:
+        if sys.stdout.isatty():
+            # a terminal would obey control characters
+            text = re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
+        sys.stdout.write(text)
+        return
+    write_text(output, text)
 
 
 def tabular(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.cli import optimum as cli_optimum
+from batwatt.cli import plan as cli_plan
 from batwatt.cli.main import main
 from batwatt.errors import InputError
 from batwatt.results.figures import METRICS
@@ -99,7 +99,7 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys)
         yield report
 
     sent: list[Stand] = []
-    monkeypatch.setattr(cli_optimum, "_progress", progress)
+    monkeypatch.setattr(cli_plan, "_progress", progress)
     with pytest.raises(SystemExit) as ended:
         main(["optimum", *words_of(spec), "--time-limit", "7"])
     assert ended.value.code == 130 and "ended by SIGINT" in capsys.readouterr().err
