@@ -40,12 +40,12 @@ SOCKET = f"ipc://out/socket{PATIENCE}"
 
 SHARED = " && ".join(
     [
-        "carbon workload workloads/carbon/jobs.csv --watts 60 --machines 20 -o made/carbon.json -p made/carbon.xml",
+        "convert workloads/carbon/jobs.csv --watts 60 --machines 20 -o made/carbon.json -p made/carbon.xml",
         f'run -p made/carbon.xml -w made/carbon.json -s carbon -e made/carbon -o \'{{"signal": "{CARBON}"}}\'',
         f"run {GRID} --envelope power_profiles/profile3.csv -e made/run",
         "convert workloads/small.json --to batsim5 -o made/small5.json",
-        "events made/falls.csv -o made/envelope.txt",
-        "events made/falls.csv --to batsim5 -o made/falls5.txt",
+        "convert made/falls.csv --to events -o made/envelope.txt",
+        "convert made/envelope.txt --to batsim5 -o made/falls5.txt",
         "optimum -p platforms/small.xml -w workloads/small.json --envelope power_profiles/profile3.csv --effort 3 "
         "-e made/optimum",
     ]
@@ -275,7 +275,7 @@ def _carbon() -> Named:
     )
     yield "plan carbon ml", f"plan carbon workloads/carbon/ml.json --carbon {CARBON} {ends} --checkpoints --cpus 4"
     workload = "workloads/carbon/jobs.csv --watts 60 --machines 20 -o out/w.json -p out/p.xml"
-    yield "carbon workload", f"carbon workload {workload}"
+    yield "convert phases", f"convert {workload}"
     replanned = {"forecast_error": 0.1, "forecast_seed": 2, "replan_h": 6}
     yield _run("carbon engine cluster", f"{SITE} {BOTH} -s carbon", policy="oracle", wait_h=[6, 24], **replanned)
     yield _run("carbon engine sun", f"{SITE} {SUN} {BOTH} -s carbon", policy="waiting", constraint="next-workday")
@@ -384,8 +384,8 @@ def _series() -> Named:
         "signals of a run",
         f"{SITE} --carbon made/electricitymaps.json,repeat=yes --price made/entsoe-new.csv,repeat=yes",
     )
-    yield "events", "events power_profiles/profile1.csv"
-    yield "events batsim 5", "events made/events.txt --to batsim5 && events made/falls5.txt --to batsim4"
+    yield "convert envelope", "convert power_profiles/profile1.csv --to events"
+    yield "convert events", "convert made/events.txt --to batsim5 && convert made/falls5.txt --to batsim4"
     yield "characterise walk", "characterise power_profiles/walk-small.csv"
     yield "characterise file", f"characterise {CARBON},column=carbon_intensity"
     yield "characterise column", f"characterise stranded:{CARBON},threshold=300 --end 604800"

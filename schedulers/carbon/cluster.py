@@ -165,7 +165,7 @@ class CarbonCluster:
         """Return a submitted job as a planner sees it. Raises InputError."""
         if PHASES in (job.attempt.json_dict or {}):
             problem = f"job {job.name} has phases, and its machines or the jobs before it are not for that"
-            raise InputError("workload", problem, "make both with `batwatt carbon workload`")
+            raise InputError("workload", problem, "make both with `batwatt convert -p`")
         job.length_s = self._lengths.run_s(job.attempt)
         model = constant(max(min(job.length_s, job.walltime_s), LAG_S), self._power_w)
         return ShiftJob(job.name, job.submit_s, model, job.hosts)
@@ -305,7 +305,7 @@ class CarbonCluster:
 
 
 class PhaseCluster(CarbonCluster):
-    """Machines that `batwatt carbon workload` makes: a cpu is a machine, and the phases are in the jobs.
+    """Machines that `batwatt convert -p` makes: a cpu is a machine, and the phases are in the jobs.
 
     All hosts are alike, so that a job gets the first free ones, of whichever machines. They draw nothing when they are
     idle, so that none is switched.
@@ -337,7 +337,7 @@ class PhaseCluster(CarbonCluster):
         cpus = raw.get(CPUS)
         if model is None or not isinstance(cpus, int) or self.machines.hosts(cpus) != job.hosts:
             problem = f"job {job.name} has no phases, or not for these machines"
-            raise InputError("workload", problem, "make it with `batwatt carbon workload`")
+            raise InputError("workload", problem, "make it with `batwatt convert -p`")
         return ShiftJob(job.name, float(raw.get(ARRIVAL, job.submit_s)), model, cpus)
 
     def piece(self, job: CarbonJob, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:

@@ -84,7 +84,6 @@ REFUSED = {
     "serve -s riskaware --capacity walk:range=0.6": "is made for a number of machines; give --platform",
     # Batsim's own command line
     "serve NONE --socket tcp://300.1.1.1:1": "300.1.1.1",
-    "events envelope.csv --to batsim3": "'batsim3' is not known",
     # comparisons
     "COMPARE -c varcpa": "no scheduler 'varcpa'; did you mean 'varcap'?",
     "COMPARE -c 'varcap terminaton=lww'": "--case varcap: no option 'terminaton'; did you mean 'termination'?",
@@ -116,7 +115,20 @@ REFUSED = {
     # job logs and accounts
     "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",
     # conversions and what is made
-    "convert JOBS,width=nodes --to batsim5": "leave the other options out",
+    "convert JOBS,width=nodes --to batsim5": "--to: a workload, events and an envelope become another file as they are",
+    "convert event.txt --begin 0": "--to: a workload, events and an envelope become another file as they are; leave",
+    "convert walk.csv --to events --nb-res 3": "--to: a workload, events and an envelope become another file as they",
+    "convert JOBS --to batsim3": "--to: no target 'batsim3'; did you mean",
+    "convert JOBS --to events": "is a file of Batsim, no envelope; give a CSV file with time_s,power_w",
+    "convert event.txt --to events": "event.txt: is a file of Batsim, no envelope; give a CSV file with time_s,power_w",
+    "convert walk.csv --to events": "walk.csv: no column 'power_w'",
+    "convert short.csv": "short.csv line 1: lacks the column 'submission_time_s' or 'arrival_time'",
+    "convert t.csv --machines 3": "--machines: is for jobs in phases; give --platform, too, or leave it out",
+    "convert t.csv --watts 3": "--watts: is for jobs in phases; give --platform, too, or leave it out",
+    "convert t.csv -p p.xml -o w.json": "--platform: is for the workload in --output on --machines; give both, too",
+    "convert t.csv -p p.xml --machines 3": "--platform: is for the workload in --output on --machines; give both, too",
+    "convert t.csv -p p.xml --machines 3 -o w.json --to batsim5": "--platform: jobs in phases become a workload",
+    "convert t.csv,width=nodes -p p.xml --machines 3 -o w.json": "no key 'width'",
     "convert vm.csv,unit=h --format azure": "--format: azure becomes a CSV trace, not a workload",
     "convert vm.csv --format azure --collections t.csv": "--collections: is for --format borg; leave it out",
     "generate series walk:range=0.6 -o /dev/full": "/dev/full: cannot be written (No space left on device)",

@@ -69,7 +69,7 @@ def workload(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", keys=""
     """Words of a run of jobs in phases; the files of the run have the prefix x."""
     path = jobs if isinstance(jobs, Path) else house.write("jobs.csv", jobs)
     files = house.folder / "w.json", house.folder / "p.xml"
-    good(house.batwatt("carbon", "workload", f"{path}{keys}", "-o", files[0], "-p", files[1], *words), quiet=False)
+    good(house.batwatt("convert", f"{path}{keys}", "-o", files[0], "-p", files[1], *words), quiet=False)
     return ("-w", files[0], "-p", files[1])
 
 

@@ -36,7 +36,7 @@ def dark(house) -> Path:
 @pytest.mark.parametrize("engine", ["embedded", "wire"])
 def test_an_envelope_as_events_is_the_same(house, load, engine, dark):
     events = house.folder / "events.txt"
-    assert house.batwatt("events", dark, "-o", events).code == 0
+    assert house.batwatt("convert", dark, "--to", "events", "-o", events).code == 0
     one = house.run("--envelope", dark, "-o", PAPER, workload=load, to="a")
     options = json.dumps({**OPTIONS, "envelope": "events"})
     two = house.run("--events", events, "-o", options, "--engine", engine, workload=load, to="b")
@@ -48,7 +48,7 @@ def test_an_envelope_as_events_is_the_same(house, load, engine, dark):
 
 def test_an_envelope_as_events_of_a_batsim(house, load, dark, batsim):
     events, five = house.folder / "events.txt", house.folder / "five.txt"
-    assert house.batwatt("events", dark, "-o", events).code == 0
+    assert house.batwatt("convert", dark, "--to", "events", "-o", events).code == 0
     options = ("-o", json.dumps({**OPTIONS, "envelope": "events"}), "--events", events)
     for to, engine in (("a", "embedded"), ("b", "batsim")):
         done = house.run(*options, "--engine", engine, "--batsim", batsim, workload=load, to=to)
@@ -57,12 +57,11 @@ def test_an_envelope_as_events_of_a_batsim(house, load, dark, batsim):
         assert house.metrics("a")[name] == pytest.approx(house.metrics("b")[name], rel=1e-6), name
     assert house.metrics("a")["killed_power"] > 0
     # by hand the same lines
-    assert house.batwatt("events", events, "--to", "batsim5", "-o", five).code == 0
-    assert house.batwatt("events", dark, "--to", "batsim5").out == five.read_text()
+    assert house.batwatt("convert", events, "--to", "batsim5", "-o", five).code == 0
     data = json.dumps({"timestamp": 100, "type": "power_envelope", "power_w": 250.0})
     assert json.loads(five.read_text().splitlines()[1]) == {"timestamp": 100, "type": "generic", "data": data}
     # and back, which Batsim 4 needs: it would pass them on unread
-    assert house.batwatt("events", five).out == house.batwatt("events", dark).out
+    assert house.batwatt("convert", five).out == events.read_text()
     refused = house.run("--events", five, "--batsim-arg=--forward-unknown-events", workload=load, to="c")
     assert refused.code == 2 and "the event at 0 s is for Batsim 5" in refused.err
 

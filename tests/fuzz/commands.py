@@ -41,7 +41,7 @@ generate jobs google jobs_per_hour=10 hours=2 seed=3 -o x.json
 policies varcap
 plan checkpoint d.json --method dp
 plan carbon m.json --carbon s.csv --start 0 --deadline 86400 --cpus 1
-carbon workload j.csv --watts 60 --machines 8 -o w.json -p p.xml
+convert j.csv --watts 60 --machines 8 -o w.json -p p.xml
 run -w j.csv --machines 8 --carbon s.csv -s carbon -o {"policy":"oracle","deadline_h":48,"step_s":600} -e x
 init x
 """.strip().splitlines()

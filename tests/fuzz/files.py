@@ -121,14 +121,14 @@ KINDS = {
     "events": ("x.txt", octets, EVENTS, (
         lambda path: read_events(path, True, 4),
         _run('--events {} --batsim-arg=--forward-unknown-events -o {"response":"none"}'))),
-    "events5": ("x.txt", octets, EVENTS5, (command("events", "{}", "-o", "OUT"),)),
+    "events5": ("x.txt", octets, EVENTS5, (command("convert", "{}", "-o", "OUT"),)),
     "signal": ("x.csv", octets, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
         command("characterise", "carbon:{},budget=0.7"), command("plan", "carbon", JOB, "--carbon", "{}", *PLAN))),
     "phases": ("x.json", tree, json.dumps(PHASES).encode(), (
         read_model, command("plan", "carbon", "{}", "--carbon", S, *PLAN))),
     "carbon jobs": ("x.csv", octets, _bytes_of("workloads/carbon/jobs.csv"), (
         read_phase_jobs,
-        command("carbon", "workload", "{}", "--watts", "60", "--machines", "8", "-o", "OUT", "-p", "OUT.xml"))),
+        command("convert", "{}", "--watts", "60", "--machines", "8", "-o", "OUT", "-p", "OUT.xml"))),
     "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_periods, command("plan", "checkpoint", "{}"))),
     "reference": ("x.csv", octets, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
     "toml": ("x.toml", octets, _bytes_of("platforms/small.toml"), (read_platform_xml,)),

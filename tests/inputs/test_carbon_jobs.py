@@ -260,7 +260,7 @@ def test_models_and_machines_survive_the_wire(tmp_path):
     assert reported_model({}, "job 1") is None
     assert refusal(reported_model, {"phases": 7}, "job 1").startswith("job 1: phases")
     owner = PhaseMachines(12, 5, 1 / 3)
-    (tmp_path / "p.xml").write_text(machines_xml(owner, "batwatt carbon workload"))
+    (tmp_path / "p.xml").write_text(machines_xml(owner, "batwatt convert"))
     platform = read_platform(tmp_path / "p.xml")
     assert platform == machines_platform(owner, source=str(tmp_path / "p.xml"))
     hosts = [{"name": host.name, "properties": dict(host.properties)} for host in platform.hosts]

@@ -7,39 +7,8 @@ from typing import Annotated
 
 import typer
 
-from batwatt.cli.options import JobFiles, PriceText, Watts, input_option, price_of, watts_of
-from batwatt.cli.printing import Output, json_text, tell, write_output
-from batwatt.files import whole_file, write_json
-
-
-def workload_command(
-    jobs: Annotated[
-        Path, typer.Argument(metavar="JOBS", help="CSV: arrival_time,length,cpus; name, args of models; FILE,unit=h.")
-    ],
-    machines: Annotated[int, typer.Option("--machines", help="Machines, one for each cpu of a job.", min=1)],
-    output: Annotated[Path, typer.Option("-o", "--output", help="File of the workload (JSON).")],
-    platform: Annotated[Path, typer.Option("-p", "--platform", help="File of the platform (XML).")],
-    watts: Watts = None,
-) -> None:
-    """Write jobs in phases as a Batsim workload, and a platform on which each phase draws its power.
-
-    [bold]Example:[/]
-    batwatt carbon workload workloads/carbon/jobs.csv --watts 60
-      --machines 20 -o out/w.json -p out/p.xml
-    batwatt run -p out/p.xml -w out/w.json -e out/x
-      -s powercap -o response=none
-    """
-    from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
-    from batwatt.inputs.servers import machines_xml
-
-    files = JobFiles.of([jobs], option="JOBS", keys=("unit",))
-    read = read_phase_jobs(files.paths[0], files.unit, watts_of(watts))
-    spec, content = phase_workload(read, machines)
-    with whole_file(platform) as out:
-        out.write(machines_xml(spec, "batwatt carbon workload"))
-        # if this fails, the platform does not appear either
-        write_json(output, content)
-    tell(f"{len(read)} jobs; {machines} machines of {spec.cores} hosts of {spec.core_w:g} W")
+from batwatt.cli.options import PriceText, input_option, price_of
+from batwatt.cli.printing import Output, json_text, write_output
 
 
 def account_command(
@@ -57,7 +26,7 @@ def account_command(
     """Compute the emissions of a run from Batsim's files, and print them as JSON.
 
     [bold]Example:[/]
-    batwatt carbon workload workloads/carbon/jobs.csv --watts 60
+    batwatt convert workloads/carbon/jobs.csv --watts 60
       --machines 20 -o out/w.json -p out/p.xml
     batwatt run -p out/p.xml -w out/w.json -e out/x
       -s powercap -o response=none

@@ -6,26 +6,30 @@ import sys
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batwatt.cli.models import options_of
-from batwatt.cli.options import Begin, JobFiles, one_of, refuse, without_none
+from batwatt.cli.options import LOG_KEYS, WATTS_HELP, Begin, JobFiles, one_of, refuse, watts_of, without_none
 from batwatt.cli.printing import Output, note, show_table, tabular, write_output
 from batwatt.errors import InputError
-from batwatt.files import whole_file
+from batwatt.files import whole_file, write_json
 from batwatt.model.platform import MachineSpec
 from batwatt.units import DAY_S
 
 if TYPE_CHECKING:
     from batwatt.inputs.character import Bill, Character
+    from batwatt.inputs.jobs import TimeUnit
     from batwatt.model.timeline import Timeline
 
 TABLES = ("azure", "borg")
 """Formats of traces that become CSV traces."""
-ToBatsim = Annotated[str, typer.Option("--to", help="batsim4 or batsim5: the reader of the file.", metavar="BATSIM")]
+TARGETS = ("batsim4", "batsim5", "events")
+"""Values of `convert --to`."""
+_phases = partial(typer.Option, rich_help_panel="Jobs in phases")
 End = Annotated[
     float | None,
     typer.Option(
@@ -58,16 +62,20 @@ class ConvertOptions:
 @options_of
 def convert(
     *,
-    jobs: Annotated[
+    source: Annotated[
         Path,
         typer.Argument(
-            help="SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, tables (.parquet, .csv), "
+            metavar="INPUT",
+            help="Jobs: SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, tables (.parquet, .csv), "
             "PBS (.pbs), or lines `id release length cores` (.txt); also .gz; keys as for -w of `run`; "
-            "with --format, vmtable.csv of Azure or instance_events of Borg; with --to, a Batsim workload (.json)."
+            "with --format, vmtable.csv of Azure or instance_events of Borg. "
+            "Of Batsim: a workload (.json) or events (JSON lines). With --to events: CSV with time_s,power_w.",
         ),
     ],
     output: Output = None,
-    to: ToBatsim = "batsim4",
+    to: Annotated[
+        str, typer.Option("--to", help="batsim4 or batsim5: the reader of the file; or events.", metavar="TARGET")
+    ] = "batsim4",
     format: Annotated[
         str | None,
         typer.Option("--format", help="swf, csv, txt, sacct, table, pbs, azure or borg.", show_default="by suffix"),
@@ -77,29 +85,48 @@ def convert(
     collections: Annotated[
         Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
     ] = None,
+    platform: Annotated[
+        Path | None,
+        _phases("-p", "--platform", help="Write a platform on which each phase of the jobs draws its power, too."),
+    ] = None,
+    machines: Annotated[
+        int | None, _phases("--machines", help="Machines of it, one for each cpu of a job.", min=1)
+    ] = None,
+    watts: Annotated[float | None, _phases("--watts", help=WATTS_HELP, show_default="1")] = None,
 ) -> None:
-    """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
+    """Turn jobs into a Batsim workload, a file of Batsim 4 into one of Batsim 5, or an envelope into external events.
+
+    Tables of Azure and Borg become a CSV trace, jobs in phases (columns name, args) with -p a workload and a platform.
 
     [bold]Example:[/]
     batwatt convert workloads/cloud/jobs.csv,unit=h -o workload.json
       --cores-per-server 4 --reference-flops 18.4e9
     batwatt convert workload.json --to batsim5 -o workload5.json
+    batwatt convert power_profiles/small.csv --to events -o events.txt
+    batwatt convert events.txt --to batsim5 -o events5.txt
+    batwatt convert workloads/carbon/jobs.csv --watts 60 --machines 20
+      -p platform.xml -o workload.json
     """
     from batwatt.inputs.convert import SUFFIXES, convert_file
     from batwatt.inputs.google_like import to_text
     from batwatt.protocol.conversion import to_batsim5
 
-    _check_batsim(to)
-    whole = jobs
-    read = JobFiles.of([jobs], begin, "JOBS")
-    [jobs] = read.paths
-    plain = workload == ConvertOptions() and jobs == whole and begin is None
-    if jobs.suffix == ".json" and format is None:
-        if not plain or collections is not None:
-            raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
-        from batwatt.inputs.batsim_files import converted_file
-
-        write_output(to_text(converted_file(jobs, to)), output)
+    one_of("--to", "target", to, TARGETS)
+    read = JobFiles.of([source], begin, "INPUT", LOG_KEYS if platform is None else ("unit",))
+    [path] = read.paths
+    plain = workload == ConvertOptions() and (path == source or platform is not None) and begin is None
+    if platform is not None:
+        if not plain or to != "batsim4" or format is not None or collections is not None:
+            problem = "jobs in phases become a workload of Batsim 4 and its platform"
+            raise InputError("--platform", problem, "leave options but --machines, --watts and -o out")
+        _convert_phases(path, read.unit, watts_of(watts), machines, platform, output)
+        return
+    refuse({"machines": machines, "watts": watts}, "is for jobs in phases", "give --platform, too, or leave it out")
+    if to == "events" or (format is None and _is_of_batsim(path)):
+        if not plain or format is not None or collections is not None:
+            problem = "a workload, events and an envelope become another file as they are"
+            raise InputError("--to", problem, "leave the other options out")
+        write_output(_batsim_text(path, to), output)
         return
     formats = (*SUFFIXES.values(), *TABLES)
     if format is not None and format not in formats:
@@ -110,14 +137,14 @@ def convert(
         if not plain or to != "batsim4":
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
             raise InputError("--format", problem, "convert that CSV in a second step")
-        _convert_table(jobs, format, output, collections)
+        _convert_table(path, format, output, collections)
         return
     options: dict[str, Any] = vars(workload) | {
         "walltime_factor": workload.walltime_factor or None,
         "unit": read.unit,
     }
-    conversion = convert_file(jobs, format=format, log=read.log, **options)  # type: ignore[arg-type]  # checked above
-    write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, jobs)), output)
+    conversion = convert_file(path, format=format, log=read.log, **options)  # type: ignore[arg-type]  # checked above
+    write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, path)), output)
     notes = [f"{conversion.kept} jobs"]
     for count, what in (
         (conversion.skipped_run_time, "skipped: without a run time"),
@@ -130,6 +157,52 @@ def convert(
     note("; ".join(notes))
 
 
+def _is_of_batsim(path: Path) -> bool:
+    """Return whether a file is of Batsim: a workload by its suffix, events by their first character."""
+    try:
+        with path.open("rb") as file:
+            return path.suffix == ".json" or file.read(64).lstrip().startswith(b"{")
+    except (OSError, ValueError):
+        return False
+
+
+def _batsim_text(path: Path, to: str) -> str:
+    """Return an envelope as events, or a workload or events of one Batsim as those of the other. Raises InputError."""
+    from batwatt.files import read_text
+    from batwatt.inputs.batsim_files import converted_file
+    from batwatt.inputs.google_like import to_text
+    from batwatt.inputs.signal import read_series
+    from batwatt.protocol.events import batsim4_events, batsim5_events, envelope_events, parse_events
+
+    if to == "events":
+        if _is_of_batsim(path):
+            raise InputError(path, "is a file of Batsim, no envelope", "give a CSV file with time_s,power_w")
+        lines = envelope_events(read_series(path))
+    elif path.suffix == ".json":
+        return to_text(converted_file(path, to))
+    else:
+        lines = (batsim5_events if to == "batsim5" else batsim4_events)(parse_events(read_text(path), path))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _convert_phases(
+    path: Path, unit: TimeUnit, watts: float, machines: int | None, platform: Path, output: Path | None
+) -> None:
+    """Write a workload of jobs in phases and its platform, and print the number of jobs. Raises InputError."""
+    from batwatt.inputs.batsim_files import phase_workload, read_phase_jobs
+    from batwatt.inputs.servers import machines_xml
+
+    if machines is None or output is None:
+        raise InputError("--platform", "is for the workload in --output on --machines", "give both, too")
+    jobs = read_phase_jobs(path, unit, watts)
+    spec, content = phase_workload(jobs, machines)
+    with whole_file(platform) as out:
+        out.write(machines_xml(spec, "batwatt convert"))
+        # if this fails, the platform does not appear either
+        write_json(output, content)
+    note(f"{len(jobs)} jobs; {machines} machines of {spec.cores} hosts of {spec.core_w:g} W")
+
+
 def _convert_table(path: Path, format: str, output: Path | None, collections: Path | None) -> None:
     """Write a table of Azure or Borg as a CSV trace, and print its number of jobs."""
     from batwatt.inputs.cloud import azure_jobs, borg_jobs, write_chunks
@@ -140,40 +213,6 @@ def _convert_table(path: Path, format: str, output: Path | None, collections: Pa
         count = write_chunks(parts, out)
     remarks = [f"{number} {what}" for what, number in notes.items() if number]
     note("; ".join([f"{count} jobs", *remarks]))
-
-
-def events(
-    source: Annotated[
-        Path,
-        typer.Argument(help="CSV with columns time_s,power_w; or a file of events, of either Batsim."),
-    ],
-    output: Output = None,
-    to: ToBatsim = "batsim4",
-) -> None:
-    """Write an envelope as external events (--events, --forward-unknown-events), or events for the other Batsim.
-
-    [bold]Example:[/]
-    batwatt events power_profiles/profile3.csv -o events.txt
-    batwatt events events.txt --to batsim5 -o events5.txt
-    """
-    from batwatt.files import read_text
-    from batwatt.inputs.signal import read_series
-    from batwatt.protocol.events import batsim4_events, batsim5_events, envelope_events, parse_events
-
-    _check_batsim(to)
-    if read_text(source).lstrip().startswith("{"):
-        turn = batsim5_events if to == "batsim5" else batsim4_events
-        lines = turn(parse_events(read_text(source), source))
-    else:
-        lines = envelope_events(read_series(source))
-        if to == "batsim5":
-            lines = batsim5_events(parse_events("\n".join(lines), source))
-    write_output("".join(f"{line}\n" for line in lines), output)
-
-
-def _check_batsim(to: str) -> None:
-    if to not in ("batsim4", "batsim5"):
-        raise InputError("--to", f"{to!r} is not known", "use batsim4 or batsim5")
 
 
 # generate -------------------------------------------------------------------------------------------------------------

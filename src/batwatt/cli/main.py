@@ -43,7 +43,6 @@ COMMANDS = {
     "Real Slurm": {"slurm": "slurm:slurm"},
     "Make inputs": {
         "convert": "inputs:convert",
-        "events": "inputs:events",
         "characterise": "inputs:characterise_series",
         "generate": "inputs:generate",
     },

@@ -56,9 +56,7 @@ EnvelopeFile = Annotated[
 EnvelopeText = Annotated[str | None, input_option("envelope")]
 CarbonText = Annotated[str | None, input_option("carbon")]
 PriceText = Annotated[str | None, input_option("price")]
-Watts = Annotated[
-    float | None, typer.Option("--watts", help="Power of a cpu of jobs in phases without one, W.", show_default="1")
-]
+WATTS_HELP = "Power of a cpu of jobs in phases without one, W."
 EventsFile = Annotated[Path | None, input_option("events")]
 
 

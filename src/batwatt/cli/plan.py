@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.options import (
+    WATTS_HELP,
     PlatformFile,
     PriceText,
-    Watts,
     input_option,
     number_of,
     one_of,
@@ -62,7 +62,7 @@ def plan_carbon(
         bool, _planning("--checkpoints", help="Suspended jobs go back to their last checkpoint phase.")
     ] = False,
     cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
-    watts: Watts = None,
+    watts: Annotated[float | None, typer.Option("--watts", help=WATTS_HELP, show_default="1")] = None,
     output: Output = None,
 ) -> None:
     """Plan when one job runs and is suspended so that it emits least, each start-up paid; print the plan as JSON.
@@ -103,7 +103,7 @@ def plan_checkpoint(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A period and its jobs (JSON): with k before a change, with capacities the first of a sequence.",
+            help="A period and its jobs (JSON): with k one before a change, with capacities a sequence.",
         ),
     ],
     method: Annotated[

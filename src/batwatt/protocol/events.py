@@ -75,7 +75,7 @@ def reported_envelope(events: Iterable[TimedEvent], where: object) -> Timeline |
         value = event.raw.get(EVENT_VALUE)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
             problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
-            raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
+            raise InputError(where, problem, "give watts >= 0, as `batwatt convert --to events` does")
         rows[event.time_s] = float(value)
     return Timeline(tuple(rows), tuple(rows.values()), "power_w") if rows else None
 
@@ -104,7 +104,7 @@ def refuse_batsim5_events(events: Iterable[TimedEvent], path: object) -> None:
         data = _data_of(event)
         if data is not None:
             problem = f"the event at {event.time_s:g} s is for Batsim 5: its data are a {shown(data['type'])} event"
-            raise InputError(path, problem, "turn the file into one for Batsim 4: batwatt events FILE --to batsim4")
+            raise InputError(path, problem, "turn the file into one for Batsim 4: batwatt convert FILE --to batsim4")
 
 
 def _data_of(event: TimedEvent) -> dict[str, Any] | None:

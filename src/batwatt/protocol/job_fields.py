@@ -328,7 +328,7 @@ def reported_machines(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
     powers = watts.pop().split(":")
     if watts or len(set(sizes.values())) > 1 or len(powers) < 2 or any(finite(power) for power in powers[:-1]):
         problem = "its machines are not alike, or their hosts draw power when they are idle"
-        raise NotForPhasesError("platform", problem, "use one that `batwatt carbon workload` makes")
+        raise NotForPhasesError("platform", problem, "use one that `batwatt convert -p` makes")
     return PhaseMachines(len(sizes), next(iter(sizes.values())), finite(powers[-1]))
 
 

@@ -183,7 +183,7 @@ class PreparedRun:
                 refuse_batsim5_events(run.events, spec.events)
             reported = reported_envelope(run.events, spec.events)
             if _as_events(spec, kind) and reported is None:
-                raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
+                raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt convert --to events")
             run = replace(run, envelope=run.envelope or reported)
         # after all checks: an error is one line
         with attribute_errors(spec.scheduler_name, scheduler):
@@ -479,6 +479,6 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
     if _as_events(spec, type(scheduler)):
         if spec.events is None:
             problem = "the envelope is to come as events but there is no events file"
-            raise InputError(argument("events"), problem, "make one: batwatt events")
+            raise InputError(argument("events"), problem, "make one: batwatt convert --to events")
         config = replace(config, forward_unknown_events=True)
     return config
