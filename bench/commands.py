@@ -285,7 +285,7 @@ def _carbon() -> Named:
     yield "account", f"{site} {nodes} {BOTH} {period} -o out/x.csv --page out/x.html"
     yield "account json", f"{site} --busy-w 150 --by account,month --carbon {CARBON} --json"
     yield "account swf", "account -w made/jobs.swf --busy-w 90 --by user"
-    yield "carbon account", f"carbon account made/carbon -w made/carbon.json --carbon {CARBON} --segments out/s.csv"
+    yield "account run", f"account made/carbon -w made/carbon.json --carbon {CARBON} --segments out/s.csv"
 
 
 def _engines() -> Named:

@@ -113,6 +113,11 @@ REFUSED = {
     "PERIODS/figure1.json --min-yield 1.5": "Invalid value for '--min-yield'",
     "PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "--min-yield: is for the method dp",
     # job logs and accounts
+    "account --carbon signal.csv": "PREFIX, --workload: neither is given; give the prefix of the files of",
+    "account out/x": "--carbon: is missing for a run; give its carbon intensity, as in nl.csv",
+    "account out/x --carbon signal.csv --pue 1": "--pue: is for a log, and out/x is the prefix of a run; leave it out",
+    "account out/x --carbon signal.csv --by user": "--by: is for a log, and out/x is the prefix of a run; leave it out",
+    "account -w x.sacct --segments s.csv": "--segments: is for a run; give the PREFIX of its files, or leave it out",
     "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",
     # conversions and what is made
     "convert JOBS,width=nodes --to batsim5": "--to: a workload, events and an envelope become another file as they are",

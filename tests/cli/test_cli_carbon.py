@@ -83,7 +83,7 @@ def test_a_run_by_hand(house):
     assert house.metrics().items() >= {"carbon_g": 100, "cost": 9, "energy_j": 3.6e6, "mean_wait_s": 3600}.items()
     segments = house.out / "segments.csv"
     words = ("-w", inputs[1], *signals, "--segments", segments)
-    assert content(house.batwatt("carbon", "account", house.out / "x", *words)) == {
+    assert content(house.batwatt("account", house.out / "x", *words)) == {
         "carbon_g": 100, "energy_j": 3.6e6, "cost": 9, "idle_carbon_g": 0, "idle_energy_j": 0, "idle_cost": 0,
         "mean_total_wait_s": 3600, "segments": 1, "jobs": 1, "averaged_rows": 0,
     }  # fmt: skip

@@ -141,7 +141,7 @@ def test_completion(house, monkeypatch):
         house.write(name, "")
     monkeypatch.chdir(house.folder)
     for line, words in {
-        "c": {"compare", "study", "carbon", "convert", "characterise"},
+        "c": {"compare", "study", "convert", "characterise"},
         "plan ch": {"checkpoint"},
         "run --env": {"--envelope"},
         "run -s ri": {"riskaware"},

@@ -158,7 +158,7 @@ def test_a_begin_that_is_no_date_is_refused(house):
     metadata = json.loads(house.file("x_metadata.json"))
     (house.out / "x_metadata.json").write_text(json.dumps(metadata | {"begin": 5}))
     signal = "power_profiles/carbon/carbon-hourly.csv"
-    ended = house.batwatt("carbon", "account", house.out / "x", "-w", WORKLOAD, "--carbon", signal)
+    ended = house.batwatt("account", house.out / "x", "-w", WORKLOAD, "--carbon", signal)
     assert ended.code == 2 and "x_metadata.json: begin: 5 is not a date" in ended.line
 
 

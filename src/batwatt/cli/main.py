@@ -34,7 +34,6 @@ COMMANDS = {
         "plan": "plan:plan",
         "optimum": "plan:optimum",
         "study": "study:study_command",
-        "carbon": "carbon:carbon",
     },
     "Real Batsim": {
         "serve": "serve:serve_command",
@@ -64,7 +63,7 @@ SHORT: Mapping[str, str] = {
     "compare": "workload platform machines cores envelope capacity carbon price window case goal by samples export "
     "as_json",
     "metrics": "listed workload platform machines cores envelope capacity window job_power as_json",
-    "account": "workload machines cores busy_w idle_w pue carbon price by since until output page as_json",
+    "account": "workload machines cores busy_w idle_w pue carbon price by since until output page segments as_json",
     "slurm run": "platform partition qos scheduler options envelope fallback_w operate kill once export as_json",
     "batsim": "platform workload events socket export energy master mmax mmax_workload verbosity quiet version",
 }
