@@ -17,7 +17,7 @@ from false_batsim import false_batsim
 from test_readme import ROOT, check_command, options_of
 
 from batwatt import __version__
-from batwatt.cli.serve import DEFAULT_ENDPOINT
+from batwatt.cli.batsim import DEFAULT_ENDPOINT
 from batwatt.errors import to_install
 from batwatt.schedulers import powercap  # noqa: F401  # registers its parts
 from batwatt.scheduling.base import EnvelopeOptions, parse_options

@@ -1,4 +1,4 @@
-"""Inputs at the command line: convert traces and events, generate platforms, jobs and series, characterise a series."""
+"""Inputs at the command line: a folder to begin with, and files converted, generated and characterised."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import typer
 
 from batwatt.cli.models import options_of
 from batwatt.cli.options import LOG_KEYS, WATTS_HELP, Begin, JobFiles, one_of, refuse, watts_of, without_none
-from batwatt.cli.printing import Output, note, show_table, tabular, write_output
-from batwatt.errors import InputError
+from batwatt.cli.printing import Output, note, show_table, tabular, tell, write_output
+from batwatt.errors import InputError, printable
 from batwatt.files import whole_file, write_json
 from batwatt.model.platform import MachineSpec
 from batwatt.units import DAY_S
@@ -43,6 +43,29 @@ END_S = 30 * DAY_S
 """Default length in s of a series without an end of its own."""
 KEYS = ("name", "value")
 """Columns of the character of a series."""
+
+
+def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")]) -> None:
+    """Write a start: platforms, workloads, signals, a campaign, a policy of your own, and a README with commands.
+
+    [bold]Example:[/] batwatt init first
+    """
+    from batwatt.cli.start import SOURCES, write_start
+    from batwatt.files import PART, whole_set
+
+    try:
+        # a killed process leaves its hidden folder
+        others = [path for path in folder.iterdir() if not path.name.startswith(PART)]
+    except OSError:
+        others = []  # missing or not readable, which `whole_set` reports
+    if others:
+        raise InputError(folder, f"is not empty: {others[0].name} is there", "give a new or an empty folder")
+    with whole_set(folder, last=["README.md"], place=folder) as part:
+        write_start(part)
+    tell(f"{len(SOURCES)} files in {printable(folder)}; {printable(folder / 'README.md')} has commands to begin with")
+
+
+# convert --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +243,7 @@ def _convert_table(path: Path, format: str, output: Path | None, collections: Pa
 generate = typer.Typer(
     name="generate",
     no_args_is_help=True,
-    help="""Make a platform, jobs or a series: an envelope or a capacity.
+    help="""Make a platform, jobs, or a series (an envelope or a capacity).
 
     [bold]Example:[/] batwatt generate jobs google seed=7 -o workload.json
     """,

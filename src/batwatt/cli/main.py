@@ -26,17 +26,16 @@ batwatt run -p platforms/small.xml -w workloads/small.json
   -o response=none -e out/small
 """
 COMMANDS = {
-    "Begin": {"init": "init:init"},
+    "Begin": {"init": "inputs:init"},
     "Simulate": {
         "run": "simulate:run_command",
         "compare": "comparison:compare_command",
-        "benchmark": "benchmark:benchmark_command",
-        "plan": "plan:plan",
-        "optimum": "plan:optimum",
+        "benchmark": "simulate:benchmark_command",
         "study": "study:study_command",
     },
+    "Plan": {"optimum": "plan:optimum", "plan": "plan:plan"},
     "Real Batsim": {
-        "serve": "serve:serve_command",
+        "serve": "batsim:serve_command",
         "batsim": "batsim:batsim_command",
     },
     "Real Slurm": {"slurm": "slurm:slurm"},

@@ -1,7 +1,8 @@
-"""The command `run`."""
+"""The commands `run`, of one scheduler, and `benchmark`, of a policy on frozen cells."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -23,11 +24,13 @@ from batwatt.cli.options import (
     RunMachines,
     SchedulerName,
     Timeout,
+    complete_scheduler,
     patience_of,
 )
-from batwatt.cli.printing import below, counting_bar, shows_progress, tabular
+from batwatt.cli.printing import below, counting_bar, note, show_table, shows_progress, tabular
 from batwatt.cli.results import print_summary
 from batwatt.errors import InputError, printable
+from batwatt.files import check_place
 
 if TYPE_CHECKING:
     from batwatt.run.spec import RunSpec
@@ -149,3 +152,70 @@ def _carry_out(label: str, spec: RunSpec) -> None:
         result = run(spec, **(report if shows_progress() else {}))
     print_summary(label, result.values, {"prefix": str(spec.prefix)}, result.rejections, result.currency)
     below(f"files: {printable(spec.prefix)}_*.csv, _metrics.json, _metadata.json")
+
+
+# benchmark ------------------------------------------------------------------------------------------------------------
+
+
+@tabular
+def benchmark_command(
+    *,
+    policy: Annotated[Path | None, typer.Argument(help="File of a scheduler; with -s, of parts of one.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option("-s", "--scheduler", help="Scheduler by name.", autocompletion=complete_scheduler)
+    ] = None,
+    options: OptionTexts = None,
+    cells: Annotated[str, typer.Option("--cells", help="Cells or logs: google/sun-50,site.", show_default="all")] = "",
+    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes.")] = 1,
+    export: Prefix = Path("out/benchmark"),
+    check: Annotated[
+        Path | None, typer.Option("--check", help="Entry to run again, as it is: no figure may differ.")
+    ] = None,
+) -> None:
+    """Score a policy on the frozen cells of the benchmark, job logs x limits of power, against EASY without a limit.
+
+    Writes the entry EXPORT_POLICY.json. Without POLICY and -s the references run. Rules: docs/reference/benchmark.md.
+
+    [bold]Example:[/]
+    batwatt benchmark my_policy.py --cells google/sun-50
+    """
+    from batwatt.api.benchmark import COUNTS, MEANS, Entry, cells_of, entry_of, references, run_entries
+    from batwatt.results.figures import figures_of
+    from batwatt.results.tables import TableColumn, columns_of, records_of
+    from batwatt.run.arguments import options_from
+
+    check_place(export, "--export")
+    if check is not None and (scheduler or cells or options):
+        raise InputError("--check", "runs the entry's own scheduler, options and cells", "leave out -s, -o and --cells")
+    names = cells_of([name.strip() for name in cells.split(",") if name.strip()])
+    old = None if check is None else Entry.read(check)
+    settings = options_from(options or (), "--option")
+    entries = [entry_of(policy, scheduler, settings, old)] if policy or scheduler or old else references()
+    # without a thread of its own: processes are forked from this one
+    with counting_bar("cells", alone=False) as bar:
+        task = bar.add_task("benchmark", total=None)
+        results = run_entries(
+            entries, names if old is None else list(old.cells), jobs, partial(bar.update, task, refresh=True)
+        )
+    rows: list[dict[str, Any]] = []
+    key = "cell" if len(results) == 1 else "entry"
+    for result in results:
+        records = records_of(result.records())
+        rows += records if key == "cell" else [{"entry": result.label, **records[-1]}]
+        if not result.ranked:
+            share, cell = result.most_above
+            problem = f"{share:.1%} of its energy in {cell} is above the limit"
+            hint = "let it follow the limit, as with the option response"
+            note(f"not ranked: {printable(result.label)}: {problem}; {hint}")
+    figures = figures_of(("score", "score_se", *COUNTS, *MEANS))
+    show_table([TableColumn(key, key, [row[key] for row in rows]), *columns_of(figures, rows)], rows)
+    if old is not None:
+        old.refuse_difference(results[0])
+        note(f"{printable(check)}: reproduced")
+        return
+    paths = []
+    for result in results:
+        words = "".join(letter if letter.isalnum() else "-" for letter in result.label.lower())
+        paths.append(export.with_name(f"{export.name}_{words}.json"))
+        result.write(paths[-1])
+    below(f"files: {', '.join(printable(path) for path in paths)}")
