@@ -16,7 +16,7 @@ from batwatt.cli.models import options_of
 from batwatt.cli.options import LOG_KEYS, WATTS_HELP, Begin, JobFiles, one_of, refuse, watts_of, without_none
 from batwatt.cli.printing import Output, note, show_table, tabular, tell, write_output
 from batwatt.errors import InputError, printable
-from batwatt.files import whole_file, write_json
+from batwatt.files import is_file, whole_file, write_json
 from batwatt.model.platform import MachineSpec
 from batwatt.units import DAY_S
 
@@ -30,15 +30,7 @@ TABLES = ("azure", "borg")
 TARGETS = ("batsim4", "batsim5", "events")
 """Values of `convert --to`."""
 _phases = partial(typer.Option, rich_help_panel="Jobs in phases")
-End = Annotated[
-    float | None,
-    typer.Option(
-        "--end",
-        help="Length of an envelope, or of a capacity without an end of its own, s.",
-        min=1.0,
-        show_default="the longest file, or 30 days",
-    ),
-]
+_end = partial(typer.Option, "--end", min=1.0)
 END_S = 30 * DAY_S
 """Default length in s of a series without an end of its own."""
 KEYS = ("name", "value")
@@ -182,11 +174,13 @@ def convert(
 
 def _is_of_batsim(path: Path) -> bool:
     """Return whether a file is of Batsim: a workload by its suffix, events by their first character."""
+    if path.suffix == ".json" or not is_file(path):
+        return path.suffix == ".json"
     try:
         with path.open("rb") as file:
-            return path.suffix == ".json" or file.read(64).lstrip().startswith(b"{")
-    except (OSError, ValueError):
-        return False
+            return file.read(64).lstrip().startswith(b"{")
+    except OSError:
+        return False  # not readable, which the reader of jobs reports
 
 
 def _batsim_text(path: Path, to: str) -> str:
@@ -354,7 +348,13 @@ def generate_series(
             "--full-w", help="Write an envelope; this power of all machines, W, is that of fraction 1.", min=0.0
         ),
     ] = None,
-    end: End = None,
+    end: Annotated[
+        float | None,
+        _end(
+            help="Length of an envelope, or of a capacity without an end of its own, s.",
+            show_default="the longest file, or 30 days",
+        ),
+    ] = None,
     charge: Annotated[
         Path | None, typer.Option("--state-of-charge", help="Write the state of charge of the battery, too.")
     ] = None,
@@ -407,7 +407,7 @@ def characterise_series(
         typer.Argument(help="As for run --capacity or --envelope: a file with its keys, or walk:, carbon:, ..."),
     ],
     fixed: Annotated[float, typer.Option(help="Fixed fraction that costs are compared with.", min=0.0)] = 0.7,
-    end: End = None,
+    end: Annotated[float, _end(help="Length of a series without an end of its own, s.")] = END_S,
 ) -> None:
     """Show the range, structure, step and frequency of a series; of a capacity by a budget its cost or emissions.
 
@@ -419,7 +419,7 @@ def characterise_series(
     from batwatt.results.tables import TableColumn
 
     spec = parse_series(quantity_in(series), series)
-    signal = spec.timeline(end_s=end or END_S).lasting(False)
+    signal = spec.timeline(end_s=end).lasting(False)
     character = characterise(signal)
     rows, content = _rows(character, signal), _content(character, signal)
     paid = spec.paid()
