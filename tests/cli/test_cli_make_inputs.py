@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.servers import machines_xml
 from batwatt.inputs.signal import read_series
+from batwatt.model.platform import MachineSpec
 
 SUN = "datetime,power_kw\n2024-06-01 00:00,0\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
 EVENTS = """\
@@ -100,6 +102,12 @@ def test_converted_traces(house):
     assert path.read_text() == "arrival_time,length,cpus,memory,depends_on\n0.0,60.0,3,0.02,\n70.0,10.0,6,0.01,1\n"
     hours = house.write("hours.csv", "arrival_time,length,cpus\n0,0.5,4\n")
     assert '"delay": 1800' in house.batwatt("convert", f"{hours},unit=hours").out
+
+
+def test_a_platform_of_like_machines_has_the_defaults_of_a_run(house):
+    assert made(house, "platform", "--machines", 2).read_text() == machines_xml(MachineSpec(2, 1))
+    words = ("--machines", 2, "--cores", 3, "--core-watts", 0, "--core-speed", "2Gf")
+    assert made(house, "platform", *words).read_text() == machines_xml(MachineSpec(2, 3, core_w=0.0, core_flops="2Gf"))
 
 
 def test_generated_jobs_have_the_defaults_and_the_keys_of_the_generator(house):

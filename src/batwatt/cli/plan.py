@@ -142,7 +142,7 @@ def plan_checkpoint(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Plan checkpoints for a period, for a change or for a sequence, by what the file has; print the plan as JSON.
+    """Plan checkpoints for the period, the change or the sequence of periods in a file; print the plan as JSON.
 
     A period: starts, stops, checkpoints and recoveries of jobs. A change by up to k processors: the jobs to checkpoint
     before it. A sequence (capacities): both, period after period, without knowledge of the next change.
