@@ -38,7 +38,7 @@ KEYS = ("name", "value")
 
 
 def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")]) -> None:
-    """Write a start: platforms, workloads, signals, a campaign, a policy of your own, and a README with commands.
+    """Write a start: platforms, workloads, signals, a study, a policy of your own, and a README with commands.
 
     [bold]Example:[/] batwatt init first
     """
