@@ -33,7 +33,7 @@ def test_the_page_lists_what_failed(results):
 def test_plots_are_whole_and_the_page_is_light(results):
     page = results[1][0].read_text()
     plots = plots_of(page)
-    panels = [f"plot-{name}-{n}" for name in ("workloads", "profiles", "own") for n in range(4)]
+    panels = [f"plot-{name}-{n}" for name in ("workloads", "profiles", "own") for n in range(5)]
     # of four cases that were kept
     powers = [f"plot-power-{n}" for n in range(4)]
     assert list(plots) == ["plot-front-0", "plot-front-1", *powers, *panels]
@@ -49,7 +49,7 @@ def test_charts_as_files(tmp_path):
     written = write_report(folder, ["png"])
     plots = plots_of(written[0].read_text())
     # without an envelope there are no violations
-    titles = ["slowdown", "kills", "finished work (%)"]
+    titles = ["slowdown", "kills", "finished work (%)", "mean wait (min)"]
     studies = [svg for name, svg in plots.items() if name.startswith("plot-workloads")]
     assert all(f">{title}</text>" in svg for title, svg in zip(titles, studies, strict=True))
     pictures = {path.stem: path.read_bytes() for path in written if path.suffix == ".png"}

@@ -37,8 +37,8 @@ def table_of(data):
 
 def test_means_by_hand(tmp_path):
     table, cells = table_of(study(tmp_path, TWO))
-    assert [head.text for head in table.headings] == ["slowdown", "kills", "violations (steps)", "finished work (%)"]
-    assert cells == {A: ["4.50", "4", "2", "70.0"], "Optimum": ["1.50", "0", "0", "100"]}
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "violations (steps)", "finished work (%)", "mean wait (s)"]
+    assert cells == {A: ["4.50", "4", "2", "70.0", "0"], "Optimum": ["1.50", "0", "0", "100", "0"]}
     assert table.notes == ["Each mean is over 2 workloads."]
     # differences -2 and -4, of which 12.7 standard errors are more
     assert dict(table.rows)["Optimum"][0].more == ("~−3.0 ± 1.0",)
@@ -53,10 +53,10 @@ def test_a_study_by_envelope(tmp_path):
     rows = [*TWO, *further()]
     data = study(tmp_path, rows, "own")
     table, cells = table_of(data)
-    assert [group for group, _ in table.groups] == ["slowdown", "kills", "violations (steps)", "finished work (%)"]
-    assert [head.text for head in table.headings] == ["e1", "e2"] * 4
+    assert [group for group, _ in table.groups] == ["slowdown", "kills", "violations (steps)", "finished work (%)", "mean wait (s)"]
+    assert [head.text for head in table.headings] == ["e1", "e2"] * 5
     # slowdown 4 5 | 6 7, kills 0 2 | 4 6, violations 0 1 | 2 3, work 100 90 | 80 70
-    assert cells[A] == ["4.50", "6.50", "1", "5", "0.50", "2.50", "95.0", "75.0"]
+    assert cells[A] == ["4.50", "6.50", "1", "5", "0.50", "2.50", "95.0", "75.0", "0", "0"]
     # slowdown 2 3 | 4, kills 1 3 | 5, without the run that failed
     assert cells["EBF Slow OWN"][:4] == ["2.50", "4.00", "2", "5"]
     assert table.notes == ["Each mean is over 1 to 2 instances, by envelope."]
@@ -97,7 +97,7 @@ def test_columns_of_their_own(tmp_path, envelopes, workloads, expected):
     rows = [row(A, f"w{w}", envelope=f"e{e}") for w in range(workloads) for e in range(envelopes)]
     table, _ = table_of(study(tmp_path, rows))
     assert [head.text for head in table.headings][: len(expected)] == expected
-    assert len(table.headings) == 4 * len(expected)
+    assert len(table.headings) == 5 * len(expected)
 
 
 def test_names_of_studies_that_no_file_can_tell_apart():
@@ -108,7 +108,7 @@ def test_names_of_studies_that_no_file_can_tell_apart():
 def test_measures_without_values(tmp_path):
     nothing = {"envelope": None, "violations": None, "energy_j": None}
     table, _ = table_of(study(tmp_path, [one | nothing for one in TWO]))
-    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)"]
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)", "mean wait (s)"]
     # with and without an envelope
     rows = [row(A, envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
     table, cells = table_of(study(tmp_path, rows))

@@ -153,7 +153,7 @@ def _study_page(
         table = text_table("failures", "Runs that failed", heads, _failed(study))
         sections.append(Section("failed", "Runs that failed", tables=[table]))
     alert = f"{failed} run{'s' * (failed != 1)} failed, in no figure." if failed else ""
-    return _html(f"StudySpec {study.folder.resolve().name}", data, verdict, sections, alert)
+    return _html(f"Study {study.folder.resolve().name}", data, verdict, sections, alert)
 
 
 def _html(

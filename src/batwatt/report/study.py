@@ -39,7 +39,7 @@ COLUMNS = (*TEXTS, "seed", *SAVED, "proven_optimal")
 REQUIRED = ("comparison", "case", "scheduler", "status")
 """Columns of every version."""
 
-POWERS = tuple(figures_of(("mean_slowdown", "kills", "violations", "finished_work_fraction")))
+POWERS = tuple(figures_of(("mean_slowdown", "kills", "violations", "finished_work_fraction", "mean_wait_s")))
 """Figures of a page where no run has a goodput; cases are rated by the first."""
 GOODPUTS = tuple(figures_of(("goodput", "aborted_volume", "mean_wait_s", "max_full_speed_slowdown")))
 """Figures of a page with runs on machines that come and go."""
