@@ -1,6 +1,8 @@
 """Execution of cells: in this process, in processes of this machine, or on a Dask cluster.
 
 Processes are forked from this one, with its imports and inputs: only items and results pass between processes.
+The pool of `concurrent.futures` ends all processes when one dies, so that a run that takes too much memory would end
+the runs of the others, too, and the run that it was would not be known.
 """
 
 from __future__ import annotations
