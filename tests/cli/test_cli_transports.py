@@ -82,6 +82,26 @@ def test_serve_and_batsim(house, load, endpoint, dark):
         assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
 
 
+def test_serve_writes_attempts(house, load, endpoint, dark):
+    """The table of `run`, by which `metrics` counts kills and runs submitted again as `run` does."""
+    options = json.dumps({**OPTIONS, "victim": "resubmit"})
+    assert house.run("--envelope", dark, "-o", options, workload=load, to="a").code == 0
+    table = house.out / "b_attempts.csv"
+    words = ("-p", SMALL, "--envelope", dark, "-o", options, "--socket", endpoint, "--attempts", table)
+    server = house.start("serve", *words)
+    dynamic = ("--enable-dynamic-jobs", "--enable-profile-reuse", *PLAIN)
+    played = house.batwatt("batsim", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b", *dynamic)
+    served = house.end(server)
+    assert (served.code, played.code) == (0, 0), served.err + played.err
+    assert table.read_bytes() == house.file("a_attempts.csv") and table.read_text().count("#1,") == 2
+    inputs = ("-p", SMALL, "-w", load, "--envelope", dark)
+    assert house.batwatt("metrics", house.out / "b", *inputs).code == 0
+    same = ("resubmissions", "killed_power", "jobs_finished", "mean_wait_s")
+    assert [house.metrics("b")[name] for name in same] == [house.metrics("a")[name] for name in same]
+    refused = house.batwatt("serve", "--socket", endpoint, "--attempts", house.out)
+    assert refused.code == 2 and refused.line.startswith("batwatt: --attempts")
+
+
 @pytest.mark.parametrize(("protocol", "problem"), [(None, None), ("4", "a Batsim 5"), ("5", "a Batsim 4")])
 def test_serve_takes_a_batsim_5_but_no_other_protocol_than_it_is_told_to(
     house, load, endpoint, dark, protocol, problem

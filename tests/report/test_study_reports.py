@@ -35,9 +35,18 @@ def table_of(data):
     return table, {label: [cell.text for cell in cells] for label, cells in table.rows}
 
 
+HEADINGS = ["slowdown", "kills", "violations (steps)", "finished work (%)", "mean wait (s)"]
+
+
 def test_means_by_hand(tmp_path):
     table, cells = table_of(study(tmp_path, TWO))
-    assert [head.text for head in table.headings] == ["slowdown", "kills", "violations (steps)", "finished work (%)", "mean wait (s)"]
+    assert [head.text for head in table.headings] == [
+        "slowdown",
+        "kills",
+        "violations (steps)",
+        "finished work (%)",
+        "mean wait (s)",
+    ]
     assert cells == {A: ["4.50", "4", "2", "70.0", "0"], "Optimum": ["1.50", "0", "0", "100", "0"]}
     assert table.notes == ["Each mean is over 2 workloads."]
     # differences -2 and -4, of which 12.7 standard errors are more
@@ -53,7 +62,13 @@ def test_a_study_by_envelope(tmp_path):
     rows = [*TWO, *further()]
     data = study(tmp_path, rows, "own")
     table, cells = table_of(data)
-    assert [group for group, _ in table.groups] == ["slowdown", "kills", "violations (steps)", "finished work (%)", "mean wait (s)"]
+    assert [group for group, _ in table.groups] == [
+        "slowdown",
+        "kills",
+        "violations (steps)",
+        "finished work (%)",
+        "mean wait (s)",
+    ]
     assert [head.text for head in table.headings] == ["e1", "e2"] * 5
     # slowdown 4 5 | 6 7, kills 0 2 | 4 6, violations 0 1 | 2 3, work 100 90 | 80 70
     assert cells[A] == ["4.50", "6.50", "1", "5", "0.50", "2.50", "95.0", "75.0", "0", "0"]

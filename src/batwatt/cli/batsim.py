@@ -30,6 +30,7 @@ from batwatt.cli.options import (
 )
 from batwatt.cli.printing import manners, note
 from batwatt.errors import DeadlockError, InputError, printable
+from batwatt.files import check_place
 from batwatt.inputs.platform_files import MASTER_HOST
 
 if TYPE_CHECKING:
@@ -105,6 +106,10 @@ def serve_command(
         int | None,
         typer.Option("--protocol", min=4, max=5, help="Take Batsim 4 or 5 only.", show_default="either"),
     ] = None,
+    attempts: Annotated[
+        Path | None,
+        typer.Option("--attempts", help="Write runs submitted again here: PREFIX_attempts.csv, beside Batsim's files."),
+    ] = None,
     features: RequestedFeatures,
 ) -> None:
     """Listen as the decision process of a Batsim that you start yourself, 4.x or 5; ends with the simulation.
@@ -123,9 +128,13 @@ def serve_command(
     from batwatt.batsim.bs import Bs
     from batwatt.batsim.wire import SchedulerSocket
     from batwatt.inputs.platform_files import HostChoice, platform_of
+    from batwatt.results.run_files import write_attempts
     from batwatt.run.arguments import options_from
     from batwatt.run.find_scheduler import attribute_errors, make_scheduler
+    from batwatt.run.run import attempts_of
 
+    if attempts is not None:
+        check_place(attempts, "--attempts", [attempts.name])
     settings, run_options = options_from(options or (), "--option"), dict[str, Any]()
     choice = HostChoice()
     if platform is not None:
@@ -149,6 +158,8 @@ def serve_command(
             link.greet(features.dialect(made))
         with attribute_errors(scheduler, made):
             Bs(made, link).start()
+    if attempts is not None:
+        write_attempts(attempts, attempts_of(made))
 
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Timeline:

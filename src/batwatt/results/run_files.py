@@ -357,16 +357,15 @@ def write_record(record: Record, prefix: Path | str) -> list[Path]:
         written.append(file_of(prefix, "pstate_changes"))
         write_rows(written[-1], FILES["pstate_changes"], record.pstate_changes)
     if record.attempts:
-        written.append(write_attempts(prefix, record.attempts))
+        written.append(write_attempts(file_of(prefix, "attempts"), record.attempts))
     for stem, rows in tables.items():
         written.append(file_of(prefix, stem))
         write_columns(written[-1], FILES[stem], rows.columns())
     return written
 
 
-def write_attempts(prefix: Path | str, attempts: Mapping[str, Attempt]) -> Path:
-    """Write `PREFIX_attempts.csv`; return its path. Raises InputError."""
-    path = file_of(prefix, "attempts")
+def write_attempts(path: Path, attempts: Mapping[str, Attempt]) -> Path:
+    """Write a table of attempts; return its path. Raises InputError."""
     write_rows(path, ATTEMPTS, [astuple(attempt) for attempt in attempts.values()])
     return path
 

@@ -76,11 +76,14 @@ def play_batsim(
     lists = [read_events(path, config.forward_unknown_events, len(platform)) for path in events]
     engine = Engine(platform, loads, config, sorted(sum(lists, ()), key=lambda event: event.time_s))
     folder, name = os.path.split(prefix)
-    old = [f"{name}_{stem}{suffix}" for stem, suffix in OUTPUTS]
+    attempts = f"{name}_attempts.csv"
+    old = [output for stem, suffix in OUTPUTS if (output := f"{name}_{stem}{suffix}") != attempts]
     deadlock: DeadlockError | None = None
     with whole_set(Path(folder), last=[f"{name}_jobs.csv"], old=old, place=argument("prefix", prefix)) as part:
         tell_before_work()
         ready()
+        # of an earlier run; the scheduler of this one may write its own before these files appear
+        Path(folder, attempts).unlink(missing_ok=True)
         try:
             record = serve(engine, endpoint)
         except DeadlockError as error:

@@ -12,7 +12,7 @@ from batwatt.batsim.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.engine.core import Engine
 from batwatt.errors import DeadlockError, tell_before_work
 from batwatt.model.attempt import Attempt
-from batwatt.results.run_files import write_attempts
+from batwatt.results.run_files import file_of, write_attempts
 from batwatt.run.files import staging, write_metadata
 from batwatt.run.find_scheduler import attribute_errors
 from batwatt.run.prepared import PreparedRun
@@ -115,7 +115,7 @@ def _run_apart(prepared: PreparedRun, inner: Path, progress: Progress | None, be
     about, deadlock = Apart.of(prepared, inner, _watch(prepared, progress)).run()
     attempts = attempts_of(prepared.scheduler)
     if attempts:
-        write_attempts(inner, attempts)
+        write_attempts(file_of(inner, "attempts"), attempts)
     result = Result.of_files(inner, prepared, series=True)
     result.deadlock = deadlock
     write_metadata(inner, prepared, time.perf_counter() - began, about)
