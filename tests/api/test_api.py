@@ -187,6 +187,30 @@ def test_a_study_has_comparisons(tmp_path, monkeypatch):
             wrong()
 
 
+def test_a_comparison_of_a_study_names_what_failed(tmp_path):
+    """Two engines give one row; the optimum fails without an envelope, the other case on neither workload."""
+    small = ROOT / "workloads" / "small.json"
+    (tmp_path / "other.json").write_text(small.read_text())
+    inputs = {
+        "platforms": [str(ROOT / "platforms" / "small.xml")],
+        "workloads": [str(small), str(tmp_path / "other.json")],
+    }
+    bad = tmp_path / "bad.py"
+    bad.write_text("from batwatt.schedulers.powercap import Powercap\nclass Bad(Powercap):\n"
+                   "    def onJobSubmission(self, job):\n        raise RuntimeError('it broke')\n")  # fmt: skip
+    declared = {
+        "name": "x",
+        "comparisons": {"one": inputs | {"engines": ["embedded", "wire"], "cases": ["easy", str(bad)]}},
+    }
+    results = bw.study(declared, results=tmp_path / "r", workers=1)
+    compared = results["one"]
+    assert len(results.table) == 8 and len(results.errors) == 4
+    assert compared.table["case"].tolist() == ["easy", "easy"] and len(compared.summary) == 1
+    ((case, error),) = compared.errors.items()
+    assert case == str(bad) and error.startswith("4 of 4 runs failed, the first: ") and "it broke" in error
+    assert "not run: " in repr(compared)
+
+
 def test_planners(house):
     period = ROOT / "workloads" / "periods" / "period.json"
     plan = bw.plan_checkpoints(period)

@@ -104,17 +104,23 @@ def _comparison_of(saved: SavedStudy, name: str) -> Comparison:
     """Return the runs of a comparison that have not failed as cases x samples. Raises InputError if there is none."""
     import pandas as pd
 
-    from batwatt.report.study import cases_of, rejections_of
+    from batwatt.report.study import DONE, cases_of, rejections_of
 
     rows = saved.done[saved.done["comparison"] == name]
     if rows.empty:
         raise InputError(f"comparison {name!r}", "has no result", "see the column `error` of the table")
-    columns = ["case", "scheduler", *SAMPLE, "jobs_total", *COMPARED]
-    table = rows.assign(window=1, seed=rows["seed"].fillna(0).astype(int)).reindex(columns=columns)
-    failed = saved.failed[saved.failed["comparison"] == name]
+    keys = ["case", "scheduler", *SAMPLE]
+    table = rows.assign(window=1, seed=rows["seed"].fillna(0).astype(int))[[*keys, "jobs_total", *COMPARED]]
+    # runs on several engines are one
+    table = table.groupby(keys, sort=False, dropna=False).mean().dropna(axis="columns", how="all").reset_index()
+    every = saved.frame[saved.frame["comparison"] == name]
+    failed = every[every["status"] != DONE].groupby("case", sort=False)["error"]
     return Comparison(
-        table=table.dropna(axis="columns", how="all").reset_index(drop=True),
-        errors={str(case): str(error) for case, error in zip(failed["case"], failed["error"], strict=True)},
+        table=table,
+        errors={
+            str(case): f"{len(errors)} of {(every['case'] == case).sum()} runs failed, the first: {errors.iloc[0]}"
+            for case, errors in failed
+        },
         cases=cases_of(rows),
         workload=", ".join(rows["workload"].unique()),
         jobs=pd.DataFrame(),
