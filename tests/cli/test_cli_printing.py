@@ -141,7 +141,7 @@ def test_completion(house, monkeypatch):
         house.write(name, "")
     monkeypatch.chdir(house.folder)
     for line, words in {
-        "c": {"compare", "study", "convert", "characterise"},
+        "c": {"compare", "convert", "characterise"},
         "plan ch": {"checkpoint"},
         "run --env": {"--envelope"},
         "run -s ri": {"riskaware"},
