@@ -93,8 +93,11 @@ def simulate_signals() -> None:
 
 @_call
 def study() -> None:
-    table = bw.study("start/first.yaml", results="out", only=["small"], workers=1)
+    results = bw.study("start/first.yaml", results="out", only=["small"], workers=1)
+    table = results.table
     _show(table.drop(columns=[name for name in table if name in ("key", "elapsed_s", "wall_s")]))
+    compared: bw.Comparison = bw.Study.read("out/first")["small"]
+    _show(results.names, len(results.errors), compared, compared.table, compared.verdict())
 
 
 @_call
