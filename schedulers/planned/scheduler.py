@@ -412,8 +412,7 @@ class Planned(Powercap[PlannedOptions]):
             return False
         # Batsim counts a server that begins in another p-state than 0 at the power of 0 until it is asked for one
         new = sum(1 << host.id for host in hosts if now_s <= REPORTED_S and host.initial_pstate)
-        same = sum(1 << host.id for host in hosts if cluster.pstate[host.id] == action.pstate)
-        mask = action.mask & (new | ~same)
+        mask = action.mask & (new | ~cluster.in_pstate(action.pstate))
         if mask:
             self._request(mask, action.pstate)
         return True

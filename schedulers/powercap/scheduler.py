@@ -198,7 +198,8 @@ class Powercap(PowerScheduler[Settings]):
         """Request a p-state; a host whose job is being killed can be put to sleep only when that has happened."""
         cluster = self.cluster
         assert cluster.platform is not None
-        later = mask & doomed if pstate in cluster.platform.hosts[hostset.ids(mask)[0]].sleep_of else 0
+        lowest = (mask & -mask).bit_length() - 1
+        later = mask & doomed if pstate in cluster.platform.hosts[lowest].sleep_of else 0
         if later:
             self._to_sleep[pstate] = self._to_sleep.get(pstate, 0) | later
             cluster.draining |= later
@@ -218,13 +219,9 @@ class Powercap(PowerScheduler[Settings]):
         for pstate, mask in list(self._to_sleep.items()):
             ready = mask & ~cluster.busy
             assert cluster.platform is not None
-            groups: dict[int, int] = {}
-            for host in hostset.ids(ready):
-                kind = cluster.platform.kinds[host]
-                groups[kind] = groups.get(kind, 0) | 1 << host
             cluster.draining &= ~ready
-            for group in groups.values():
-                self._request(group, pstate)
+            for _, hosts in cluster.platform.parts(ready):
+                self._request(hosts, pstate)
                 acted = True
             if mask & ~ready:
                 self._to_sleep[pstate] = mask & ~ready
@@ -259,7 +256,7 @@ class Powercap(PowerScheduler[Settings]):
         assert self.platform is not None
         if self._work_estimate == "learned" and self.cluster.needed_share is not None and job.request_s < math.inf:
             return self.cluster.needed_share * job.request_s * self.fastest_flops
-        hosts = [self.platform.hosts[i] for i in hostset.ids(job.mask)]
+        hosts = [self.platform.members[kind][0] for kind, _ in self.platform.parts(job.mask)]
         if self._work_estimate == "exact":
             try:
                 profile = parse_profile(job.attempt.profile_dict, f"profile {job.attempt.profile}")

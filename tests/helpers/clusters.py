@@ -31,6 +31,15 @@ def run_now(cluster, name, mask, start_s, walltime_s, work_flops=0.0):
     job.work_flops = work_flops
 
 
+def set_states(cluster, states):
+    """Put the first hosts in these p-states, without a transition."""
+    kinds = cluster.platform.kinds
+    for host, state in enumerate(states):
+        left = {mode: hosts & ~(1 << host) for mode, hosts in cluster.modes.items()}
+        cluster.modes = {mode: hosts for mode, hosts in left.items() if hosts}
+        cluster.modes[kinds[host], state] = cluster.modes.get((kinds[host], state), 0) | 1 << host
+
+
 def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
     """`jobs`: (name, mask, start, walltime); `work`: flops per server of each."""
     cluster = Cluster(fast + slow, Queue(FirstCome()), machine(fast, slow))
@@ -42,7 +51,7 @@ def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
         if sleeping:
             cluster.idle &= ~(1 << host)
             cluster.asleep |= 1 << host
-        cluster.pstate[host] = state
+    set_states(cluster, states or ())
     for run in cluster.running.values():
         run.speed_flops = cluster.slowest(run.mask)
     return cluster

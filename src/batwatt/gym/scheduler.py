@@ -34,16 +34,11 @@ def host_actions(platform: Platform) -> list[tuple[str, int]]:
 
     Raises InputError if no kind can, or a host begins in a p-state in which no job runs.
     """
-    able = [kind for kind, host in enumerate(_kinds(platform)) if host.sleeps]
+    able = [kind for kind, (host, _) in enumerate(platform.members) if host.sleeps]
     if not (able and all(host.initial_pstate in host.compute for host in platform.hosts)):
         problem = "no host has p-states for off and on, or one begins in a p-state without jobs"
         raise InputError(platform.source, problem, "correct it, or leave out 'switch'")
     return [(verb, kind) for verb in (OFF, ON) for kind in able]
-
-
-def _kinds(platform: Platform) -> list[Host]:
-    """Return the first host of each kind."""
-    return [platform.hosts[platform.kinds.index(kind)] for kind in range(max(platform.kinds) + 1)]
 
 
 class HostControl:
@@ -55,10 +50,9 @@ class HostControl:
     def __init__(self, cluster: Cluster, actions: list[tuple[str, int]], bs: Any) -> None:
         platform = cluster.platform
         assert platform is not None
-        self.cluster, self.actions, self._bs, self._hosts = cluster, actions, bs, platform.hosts
-        self._kinds = _kinds(platform)
-        numbers = np.array(platform.kinds)
-        self.members = [hostset.of_ids(np.flatnonzero(numbers == kind).tolist()) for kind in range(len(self._kinds))]
+        self.cluster, self.actions, self._bs = cluster, actions, bs
+        self._kinds = [host for host, _ in platform.members]
+        self.members = [hosts for _, hosts in platform.members]
         self.idle_since_s = np.zeros(len(platform))
         self._group()
 
@@ -71,26 +65,34 @@ class HostControl:
 
     def _group(self) -> None:
         """Group the hosts by their power in W without and with a job."""
+        cluster = self.cluster
+        conditions = (cluster.switching_off, cluster.switching_on, cluster.asleep, cluster.everyone & ~self.off)
         groups: dict[tuple[float, float], int] = {}
-        for host, state in zip(self._hosts, self.cluster.pstate, strict=True):
-            watts = self._watts(host, state)
-            groups[watts] = groups.get(watts, 0) | 1 << host.id
+        for (kind, state), hosts in cluster.modes.items():
+            for part in (hosts & condition for condition in conditions if hosts & condition):
+                watts = self._watts(self._kinds[kind], state, part)
+                groups[watts] = groups.get(watts, 0) | part
         self._idle_w = math.fsum(idle_w * hosts.bit_count() for (idle_w, _), hosts in groups.items())
         """Power in W of all hosts without a job."""
-        self._groups = [(full_w - idle_w, hosts) for (idle_w, full_w), hosts in groups.items()]
-        self._extra_w = np.zeros(len(self._hosts))
+        # sums of floats depend on the order, which is that of the lowest hosts
+        ordered = sorted(groups.items(), key=lambda group: group[1] & -group[1])
+        self._groups = [(full_w - idle_w, hosts) for (idle_w, full_w), hosts in ordered]
+        self._extra_w = np.zeros(cluster.count)
         """Power in W by which each host rises with a job."""
         for extra_w, hosts in self._groups:
             self._extra_w[hostset.ids(hosts)] = extra_w
 
-    def _watts(self, host: Host, state: int) -> tuple[float, float]:
-        """Return the power in W of a host without and with a job; in a transition it is the most of its states."""
-        bit, idle_w = 1 << host.id, host.pstates[state].idle_w
-        if self.cluster.switching_off & bit:
+    def _watts(self, host: Host, state: int, hosts: int) -> tuple[float, float]:
+        """Return the power in W of each of some hosts, all in one condition, without and with a job.
+
+        In a transition it is the most of its states; `host` stands for their kind.
+        """
+        idle_w = host.pstates[state].idle_w
+        if self.cluster.switching_off & hosts:
             idle_w = max(idle_w, host.pstates[host.sleep_of[state].switch_off].full_w)
-        elif self.cluster.switching_on & bit:
+        elif self.cluster.switching_on & hosts:
             idle_w = max(idle_w, host.pstates[host.sleeps[0].switch_on].full_w)
-        return (idle_w, idle_w) if self.off & bit else (idle_w, max(idle_w, host.pstates[state].full_w))
+        return (idle_w, idle_w) if self.off & hosts else (idle_w, max(idle_w, host.pstates[state].full_w))
 
     def power_w(self, busy: int) -> float:
         """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
@@ -141,7 +143,7 @@ class HostControl:
 
     def arrived(self, mask: int, state: int) -> int:
         """Note hosts that arrive in a p-state, and return them; others were sent to another p-state since then."""
-        mask = hostset.of_ids([host for host in hostset.ids(mask) if self.cluster.pstate[host] == state])
+        mask &= self.cluster.in_pstate(state)
         self.idle(mask & self.cluster.switching_on)
         self.cluster.arrived(mask)
         self._group()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from batwatt.checks import checked_number, checked_whole
 from batwatt.errors import InputError
+from batwatt.model import hostset
 from batwatt.units import REFERENCE_SPEED, number_text, speed_flops, speed_text
 
 if TYPE_CHECKING:
@@ -195,6 +196,32 @@ class Platform:
         """Number of the kind of each host; hosts of one number behave alike."""
         numbers: dict[object, int] = {}
         return tuple(numbers.setdefault(host.kind, len(numbers)) for host in self.hosts)
+
+    @cached_property
+    def members(self) -> tuple[tuple[Host, int], ...]:
+        """Lowest host of each kind and the mask of its hosts, by the number of the kind."""
+        ids: list[list[int]] = [[] for _ in range(max(self.kinds) + 1)]
+        for host, kind in enumerate(self.kinds):
+            ids[kind].append(host)
+        return tuple((self.hosts[hosts[0]], hostset.of_ids(hosts)) for hosts in ids)
+
+    def parts(self, mask: int) -> list[tuple[int, int]]:
+        """Return the kinds of the hosts in a mask, each with its hosts there, the kind of the lowest host first."""
+        if len(self.members) == 1:
+            return [(0, mask)] if mask else []
+        parts = [(kind, hosts & mask) for kind, (_, hosts) in enumerate(self.members) if hosts & mask]
+        return sorted(parts, key=lambda part: part[1] & -part[1])
+
+    @cached_property
+    def units_per_w(self) -> int:
+        """The least power of 2 of which all full powers in W are whole multiples of its inverse: their exact sums."""
+        watts = (state.full_w for host, _ in self.members for state in host.pstates)
+        return max(power_w.as_integer_ratio()[1] for power_w in watts)
+
+    def units(self, power_w: float) -> int:
+        """Return the full power in W of a p-state as a whole number of units."""
+        numerator, denominator = power_w.as_integer_ratio()
+        return numerator * (self.units_per_w // denominator)
 
     @cached_property
     def fastest_flops(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from batwatt.model import hostset
-from batwatt.model.platform import Host, Platform
+from batwatt.model.platform import Host, Platform, PState
 from batwatt.scheduling.job import Job
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.orders import Nodes, NodeSelection
@@ -37,11 +37,7 @@ class Transitions:
         self._limit_s = limit_s
         self._until: dict[float, int] = {}
         """Limit, as a time in s -> the hosts that switch until then at the latest."""
-        members: dict[int, list[int]] = {}
-        for number, kind in enumerate(platform.kinds if platform else ()):
-            members.setdefault(kind, []).append(number)
-        hosts = platform.hosts if platform else ()
-        self._kinds: list[tuple[Host, int]] = [(hosts[ids[0]], hostset.of_ids(ids)) for ids in members.values()]
+        self._kinds: tuple[tuple[Host, int], ...] = platform.members if platform else ()
 
     @property
     def out(self) -> int:
@@ -151,12 +147,11 @@ class Cluster:
         """Entry in `ends` of each job that runs, by number."""
         self.needed_share: float | None = None
         hosts = platform.hosts if platform else ()
-        self.pstate = [host.initial_pstate for host in hosts]
-        self._at: dict[float, int] = {}
-        """Speed in flop/s -> the hosts that have it now."""
-        for index, host in enumerate(hosts):
-            speed = host.pstates[host.initial_pstate].speed_flops
-            self._at[speed] = self._at.get(speed, 0) | 1 << index
+        members: dict[tuple[int, int], list[int]] = {}
+        for kind, host in zip(platform.kinds if platform else (), hosts, strict=True):
+            members.setdefault((kind, host.initial_pstate), []).append(host.id)
+        self.modes: dict[tuple[int, int], int] = {mode: hostset.of_ids(ids) for mode, ids in members.items()}
+        """Kind of hosts and p-state -> the hosts in it or on the way to it; no empty set."""
 
     @property
     def free(self) -> int:
@@ -175,13 +170,13 @@ class Cluster:
             return hostset.lowest(free, job.hosts)
         ids = np.array(hostset.ids(free), dtype=np.int64)
         ones = np.ones(len(ids), dtype=np.int64)
-        states = []
-        if self.platform is not None:
-            states = [self.platform.hosts[i].pstates[self.pstate[i]] for i in ids.tolist()]
-        watts = np.array([state.full_w for state in states] or ones * np.nan)
-        speeds = np.array([state.speed_flops for state in states] or ones * np.nan)
+        watts, speeds = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+        for mode, hosts in self.modes.items():
+            places = np.searchsorted(ids, np.array(hostset.ids(hosts & free), dtype=np.int64))
+            state = self._state(mode)
+            watts[places], speeds[places] = state.full_w, state.speed_flops
         best = selection.preferred(Nodes(ids, ones, ones, watts, speeds), job.hosts)[: job.hosts]
-        return sum(1 << i for i in ids[best].tolist())
+        return hostset.of_ids(sorted(ids[best].tolist()))
 
     def carry_out(self, starts: list[tuple[Job, int]], lifecycle: JobLifecycle) -> None:
         """Start jobs of the queue, each on the hosts of a mask."""
@@ -223,20 +218,16 @@ class Cluster:
         assert platform is not None
         self.version += 1
         before = self.switching_on | self.switching_off
-        for host in hostset.ids(mask):
-            bit = 1 << host
-            sleeps = platform.hosts[host].sleep_of
-            if pstate in sleeps:
-                self.idle &= ~bit
-                self.switching_off |= bit
-            elif self.asleep & bit:
-                self.asleep &= ~bit
-                self.switching_on |= bit
-            self.pstate[host] = pstate
-            for speed in self._at:
-                self._at[speed] &= ~bit
-            speed = platform.hosts[host].pstates[pstate].speed_flops
-            self._at[speed] = self._at.get(speed, 0) | bit
+        left = {mode: hosts & ~mask for mode, hosts in self.modes.items()}
+        self.modes = {mode: hosts for mode, hosts in left.items() if hosts}
+        for kind, part in platform.parts(mask):
+            self.modes[kind, pstate] = self.modes.get((kind, pstate), 0) | part
+            if pstate in platform.members[kind][0].sleep_of:
+                self.idle &= ~part
+                self.switching_off |= part
+            else:
+                self.switching_on |= self.asleep & part
+                self.asleep &= ~part
         switching = (self.switching_on | self.switching_off) & ~before
         if switching:
             self.transitions.began(switching, pstate, self.now_s)
@@ -280,7 +271,23 @@ class Cluster:
 
     def slowest(self, mask: int) -> float:
         """Return the speed in flop/s of the slowest host of a set, which rules a parallel job."""
-        return min([speed for speed, hosts in self._at.items() if hosts & mask], default=math.inf)
+        speeds = [self._state(mode).speed_flops for mode, hosts in self.modes.items() if hosts & mask]
+        return min(speeds, default=math.inf)
+
+    def in_pstate(self, pstate: int) -> int:
+        """Return the hosts in a p-state or on the way to it."""
+        mask = 0
+        for (_, state), hosts in self.modes.items():
+            if state == pstate:
+                mask |= hosts
+        return mask
+
+    def _state(self, mode: tuple[int, int]) -> PState:
+        """Return the p-state of the hosts of a mode."""
+        platform = self.platform
+        assert platform is not None
+        kind, state = mode
+        return platform.members[kind][0].pstates[state]
 
 
 _sort_key = attrgetter("sort_key")

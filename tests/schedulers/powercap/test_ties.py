@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from builders import job, machine, played, starts
-from clusters import Attempt, enqueue, run_now
+from clusters import Attempt, enqueue, run_now, set_states
 
 from batwatt.inputs.platform_files import read_platform
 from batwatt.model.platform import Host, Platform, PState, Sleep
@@ -68,7 +68,7 @@ CASES = {
 def test_responses(name):
     response, kinds, states, jobs, now_s, cap_w, expected = CASES[name]
     cluster = Cluster(len(kinds), Queue(FirstCome()), servers(*kinds))
-    cluster.pstate = list(states)
+    set_states(cluster, states)
     if jobs == ("waits",):
         enqueue(cluster.queue, Attempt("w", 1, 10.0))
     else:
