@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from batwatt.model import hostset
-from batwatt.model.platform import NOISE_W, Host, Platform
+from batwatt.model.platform import NOISE_W, Platform
 from batwatt.schedulers.powercap.plan import Group, Plan, at_least, merged, repeats, runs
 from batwatt.schedulers.powercap.responses import Response
 from batwatt.scheduling.job import Job
@@ -197,6 +197,8 @@ class _Powers:
         kinds = [host for host, _ in platform.members]
         self.slow = [platform.units(host.pstates[host.compute[-1]].full_w) if host.compute else 0 for host in kinds]
         self.sleep, self.off = list(self.slow), list(self.slow)
+        self._speeds: dict[tuple[int, ...], list[float]] = {}
+        self._states: dict[tuple[int, float], int] = {}
         best: list[float] = []
         self.adjustable = 0
         for kind, (host, servers) in enumerate(platform.members):
@@ -218,24 +220,31 @@ class _Powers:
         for merit in sorted(equals, reverse=True):
             yield from runs(equals[merit])
 
+    def speeds(self, run: Job) -> list[float]:
+        """Return the speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
+        kinds = tuple(kind for kind, _ in self.platform.parts(run.mask))
+        if kinds not in self._speeds:
+            flops = [[self._flops(kind, state) for state in self.platform.members[kind][0].compute] for kind in kinds]
+            slowest, fastest = min(map(min, flops)), min(map(max, flops))
+            self._speeds[kinds] = sorted(speed for speed in set().union(*flops) if slowest <= speed <= fastest)
+        return self._speeds[kinds]
+
+    def state(self, kind: int, speed_flops: float) -> int:
+        """Return the slowest state of a kind of servers that keeps up with a speed in flop/s."""
+        state = self._states.get((kind, speed_flops))
+        if state is None:
+            slowest_first = reversed(self.platform.members[kind][0].compute)
+            state = next(state for state in slowest_first if self._flops(kind, state) >= speed_flops)
+            self._states[kind, speed_flops] = state
+        return state
+
+    def _flops(self, kind: int, state: int) -> float:
+        return self.platform.members[kind][0].pstates[state].speed_flops
+
 
 def _changeable(plan: Plan) -> list[Job]:
     """Return the jobs without a server in transition or away."""
     return [run for run in plan.running if not run.mask & plan.locked]
-
-
-def _speeds(plan: Plan, run: Job) -> list[float]:
-    """Return the speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
-    hosts = [plan.kinds[kind] for kind, _ in plan.platform.parts(run.mask)]
-    fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
-    slowest = min(host.pstates[host.compute[-1]].speed_flops for host in hosts)
-    every = {host.pstates[state].speed_flops for host in hosts for state in host.compute}
-    return sorted(speed for speed in every if slowest <= speed <= fastest)
-
-
-def _state(host: Host, speed_flops: float) -> int:
-    """Return the slowest state of a kind of servers that keeps up with a speed."""
-    return next(state for state in reversed(host.compute) if host.pstates[state].speed_flops >= speed_flops)
 
 
 def _slow_down(plan: Plan, powers: _Powers) -> None:
@@ -248,9 +257,9 @@ def _slow_down(plan: Plan, powers: _Powers) -> None:
         targets[slowest] = targets.get(slowest, 0) | servers
     for run in _changeable(plan):
         if run.mask & powers.adjustable:
-            speed_flops = _speeds(plan, run)[0]
+            speed_flops = powers.speeds(run)[0]
             for kind, servers in plan.platform.parts(run.mask):
-                state = _state(plan.kinds[kind], speed_flops)
+                state = powers.state(kind, speed_flops)
                 targets[state] = targets.get(state, 0) | servers
     for state, servers in targets.items():
         plan.change(servers, state)
@@ -361,7 +370,7 @@ def _kill_ahead(plan: Plan, powers: _Powers, next_w: float) -> None:
 def _speed_up(plan: Plan, powers: _Powers, cap_w: float) -> None:
     """Apply F6: jobs that are late first, then those with the most work left."""
     runs = _changeable(plan)
-    speeds_of = {run: _speeds(plan, run) for run in runs if run.mask & powers.adjustable}
+    speeds_of = {run: powers.speeds(run) for run in runs if run.mask & powers.adjustable}
     if not speeds_of:
         return
     left_flops = {run.attempt.id: max(0.0, run.work_flops - run.executed_flops(plan.now_s)) for run in runs}
@@ -370,19 +379,19 @@ def _speed_up(plan: Plan, powers: _Powers, cap_w: float) -> None:
         speeds = speeds_of[run]
         enough = [speed for speed in speeds if at_least(speed, needed)]
         if len(enough) < len(speeds):
-            _raise(plan, run, speeds[: len(speeds) - len(enough)] + enough[:1], cap_w)
+            _raise(plan, powers, run, speeds[: len(speeds) - len(enough)] + enough[:1], cap_w)
     left = dict(zip(runs, merged([left_flops[run.attempt.id] * run.hosts for run in runs]), strict=True))
     for run in sorted(speeds_of, key=lambda run: (-left[run], run.number)):
-        _raise(plan, run, speeds_of[run], cap_w)
+        _raise(plan, powers, run, speeds_of[run], cap_w)
 
 
-def _raise(plan: Plan, run: Job, speeds: list[float], cap_w: float) -> None:
+def _raise(plan: Plan, powers: _Powers, run: Job, speeds: list[float], cap_w: float) -> None:
     """Set the fastest of these speeds that the power left pays for."""
     parts = plan.parts(run.mask)
     present = sum(servers.bit_count() * plan.group_units(group) for group, servers in parts)
     left_w = cap_w - plan.power_w + plan.watts(present)
     for speed in reversed(speeds):
-        states = [_state(plan.kinds[kind], speed) for (kind, _, _), _ in parts]
+        states = [powers.state(kind, speed) for (kind, _, _), _ in parts]
         more = sum(
             servers.bit_count() * plan.more_units(group, state)
             for (group, servers), state in zip(parts, states, strict=True)

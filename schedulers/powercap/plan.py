@@ -94,7 +94,8 @@ class Plan:
         self.killed: list[Job] = []
         self._before = dict(cluster.modes)
         self._groups: dict[Group, int] = {}
-        self._watts: dict[Group, float] = {}
+        self._powers: dict[Group, tuple[float, int]] = {}
+        """Power of a server of a group in W and in units."""
         self._units = 0
         for (kind, state), servers in cluster.modes.items():
             asleep, waking = servers & cluster.asleep, servers & cluster.switching_on
@@ -121,15 +122,19 @@ class Plan:
 
     def group_power_w(self, group: Group) -> float:
         """Return the power in W of Eq. 2 of a server of a group."""
-        watts = self._watts.get(group)
-        if watts is None:
-            kind, condition, state = group
-            watts = self._watts[group] = _power_w(self.kinds[kind], condition, state)
-        return watts
+        return self._power_of(group)[0]
 
     def group_units(self, group: Group) -> int:
         """Return the power of Eq. 2 of a server of a group in units."""
-        return self.platform.units(self.group_power_w(group))
+        return self._power_of(group)[1]
+
+    def _power_of(self, group: Group) -> tuple[float, int]:
+        power = self._powers.get(group)
+        if power is None:
+            kind, condition, state = group
+            power_w = _power_w(self.kinds[kind], condition, state)
+            power = self._powers[group] = power_w, self.platform.units(power_w)
+        return power
 
     def watts(self, units: int) -> float:
         """Return a whole number of units in W, rounded once."""

@@ -210,7 +210,7 @@ class Platform:
         if len(self.members) == 1:
             return [(0, mask)] if mask else []
         parts = [(kind, hosts & mask) for kind, (_, hosts) in enumerate(self.members) if hosts & mask]
-        return sorted(parts, key=lambda part: part[1] & -part[1])
+        return sorted(parts, key=lambda part: part[1] & -part[1]) if len(parts) > 1 else parts
 
     @cached_property
     def units_per_w(self) -> int:
