@@ -286,7 +286,7 @@ def _victims(runs: list[Job], freed_w: dict[str, float], excess_w: float, now_s:
     """
     wasted = dict(zip(runs, merged([run.executed_flops(now_s) * run.hosts for run in runs]), strict=True))
     freed = dict(zip(runs, merged([freed_w[run.attempt.id] for run in runs], NOISE_W), strict=True))
-    most_freed = sorted(runs, key=lambda run: (-freed[run], wasted[run], run.number))
+    most_freed = iter(sorted(runs, key=lambda run: (-freed[run], wasted[run], run.number)))
     # equal powers freed may differ by the noise
     greatest = sorted(runs, key=lambda run: freed_w[run.attempt.id])
     victims: dict[Job, None] = {}

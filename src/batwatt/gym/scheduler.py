@@ -83,10 +83,7 @@ class HostControl:
             self._extra_w[hostset.ids(hosts)] = extra_w
 
     def _watts(self, host: Host, state: int, hosts: int) -> tuple[float, float]:
-        """Return the power in W of each of some hosts, all in one condition, without and with a job.
-
-        In a transition it is the most of its states; `host` stands for their kind.
-        """
+        """Return the power in W of each of `hosts`, of one kind and condition, without and with a job; see Eq. 2."""
         idle_w = host.pstates[state].idle_w
         if self.cluster.switching_off & hosts:
             idle_w = max(idle_w, host.pstates[host.sleep_of[state].switch_off].full_w)
