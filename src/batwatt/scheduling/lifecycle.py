@@ -241,8 +241,9 @@ class JobLifecycle:
             return False
         due = {time_s for time_s in self._limit_calls if time_s <= now_s + REPORTED_S}
         self._limit_calls -= due
-        others = any(abs(time_s - now_s) <= LAG_S for time_s in self._calls)
-        return 0 < called == len(due) and not (has_events or others)
+        if has_events or not 0 < called == len(due):
+            return False
+        return not any(abs(time_s - now_s) <= LAG_S for time_s in self._calls)
 
     def close(self, finished: bool) -> None:
         """Report the end of registration if all work is over."""
