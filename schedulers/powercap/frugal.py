@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Platform
-from batwatt.schedulers.powercap.plan import Group, Plan, at_least, merged, repeats, runs
+from batwatt.schedulers.powercap.plan import Group, Plan, at_least, in_order, merged, repeats
 from batwatt.schedulers.powercap.responses import Response
 from batwatt.scheduling.job import Job
 from batwatt.scheduling.registry import register
@@ -177,7 +177,7 @@ class Frugal(Response):
             # a server that falls asleep may do so beyond the next step, and draws more meanwhile
             return wake
         plan.sleep(idle & ~(asleep | sum(stay)))
-        for group, servers in reversed([run for awake in stay for run in runs(plan.parts(awake))]):
+        for group, servers in reversed([run for awake in stay for run in in_order(plan.parts(awake))]):
             kind, count = group[0], servers.bit_count()
             if powers.off[kind] < powers.slow[kind]:
                 number = plan.needed(cap_w, count, plan.more_units(group, plan.kinds[kind].sleeps[0].sleep))
@@ -218,7 +218,7 @@ class _Powers:
         for kind, part in self.platform.parts(servers):
             equals.setdefault(self._merit[kind], []).append((kind, part))
         for merit in sorted(equals, reverse=True):
-            yield from runs(equals[merit])
+            yield from in_order(equals[merit])
 
     def speeds(self, run: Job) -> list[float]:
         """Return the speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
@@ -267,7 +267,7 @@ def _slow_down(plan: Plan, powers: _Powers) -> None:
 
 def _wake(plan: Plan, to_wake: list[int], cap_w: float) -> None:
     """Wake servers to their slowest states, as many as the cap allows."""
-    for group, servers in [run for sleepers in to_wake for run in runs(plan.parts(sleepers))]:
+    for group, servers in [run for sleepers in to_wake for run in in_order(plan.parts(sleepers))]:
         kind, condition, _ = group
         slowest = plan.kinds[kind].compute[-1]
         awake_w, asleep_w = plan.group_power_w((kind, condition, slowest)), plan.group_power_w(group)

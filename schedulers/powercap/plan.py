@@ -42,7 +42,7 @@ Group: TypeAlias = tuple[int, int, int]
 Key = TypeVar("Key")
 
 
-def runs(parts: Iterable[tuple[Key, int]]) -> Iterator[tuple[Key, int]]:
+def in_order(parts: Iterable[tuple[Key, int]]) -> Iterator[tuple[Key, int]]:
     """Yield the servers of several sets by ascending id: as many at a time as are of one set, with its key."""
     left = dict(parts)
     while len(left) > 1:

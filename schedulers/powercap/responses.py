@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W
-from batwatt.schedulers.powercap.plan import Group, Plan, at_least, merged, repeats, runs
+from batwatt.schedulers.powercap.plan import Group, Plan, at_least, in_order, merged, repeats
 from batwatt.scheduling.job import Job
 from batwatt.scheduling.registry import register
 
@@ -115,7 +115,7 @@ class FewestServers(IdleDegradation):
     def degrade(self, plan: Plan, cap_w: float, ordered: list[list[tuple[Group, int]]]) -> None:
         """Slow down server by server."""
         for equals in ordered:
-            for group, servers in runs(equals):
+            for group, servers in in_order(equals):
                 if not plan.exceeds(cap_w):
                     return
                 states = self.steps(plan, group)
@@ -139,7 +139,7 @@ class BalancedServers(IdleDegradation):
         states = {group: self.steps(plan, group) for equals in ordered for group, _ in equals}
         for turn in range(1, max(map(len, states.values()), default=0)):
             for equals in ordered:
-                for group, servers in runs(part for part in equals if turn < len(states[part[0]])):
+                for group, servers in in_order(part for part in equals if turn < len(states[part[0]])):
                     kind, condition, _ = group
                     before, state = states[group][turn - 1 : turn + 1]
                     more = plan.more_units((kind, condition, before), state)
@@ -252,7 +252,7 @@ class HighestFlopsLowestDeadline(Response):
             for key, group, faster in zip(keys, groups, states, strict=True):
                 if key == min(keys):
                     best[group] = min(faster, best.get(group, faster))
-            group, servers = next(runs((group, parts[group]) for group in best))
+            group, servers = next(in_order((group, parts[group]) for group in best))
             kind, condition, _ = group
             faster, target = best[group], (kind, condition, best[group])
             # the next server of the group follows as long as the same choices fit, and no server comes before it
