@@ -1,4 +1,4 @@
-"""Cases on the same samples with their figures, of a comparison or of a study of a study: means, ratings, fronts."""
+"""Cases on the same samples with their figures, of a comparison, alone or in a study: means, ratings, fronts."""
 
 from __future__ import annotations
 
