@@ -310,7 +310,7 @@ def _engines() -> Named:
     limit = '-o \'{"envelope": "events"}\''
     forwarded = "--events made/envelope.txt --forward-unknown-events"
     yield "serve envelope", f"{batsim} {forwarded} & {serve} {limit}"
-    capacity = "--capacity constant:mean=0.5 -s varcap"
+    capacity = "--capacity constant:mean=0.5 -s varcap --attempts out/x_attempts.csv"
     again = "--enable-dynamic-jobs --enable-profile-reuse"
     yield (
         "serve varcap",
