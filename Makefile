@@ -76,10 +76,10 @@ wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without e
 	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
 	build/clean/bin/batwatt study start/first.yaml 2>&1 | grep "pip install -e '.\[study\]'"
 
-bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, growth with long queues, comparisons, studies
+bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, growth with long queues and with hosts, comparisons, studies
 	$(MAKE) --no-print-directory wheel
 	build/clean/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[all]"
-	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api readers gym whole riskaware varcap checkpoint growth carbon comparison study; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
+	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api readers gym whole riskaware varcap checkpoint growth responses carbon comparison study; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
