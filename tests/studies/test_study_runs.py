@@ -131,7 +131,7 @@ def test_studies_one_at_a_time_give_the_same_table(small):
     rows = small.rows()
     assert small.done_in_log() == 4 and [row["comparison"] for row in rows] == ["one"] * 4 + ["two"] * 2
     assert [row["case"] for row in rows[4:]] == ["B fcfs", "B asc"] and rows[4]["key"] == rows[1]["key"]
-    assert "no study 'tow'; did you mean 'two'?" in small.run("--only", "tow", yaml=yaml).line
+    assert "no comparison 'tow'; did you mean 'two'?" in small.run("--only", "tow", yaml=yaml).line
 
 
 def test_a_folder_is_resumed_as_it_was_run(small):

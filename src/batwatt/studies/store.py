@@ -105,10 +105,10 @@ def _unpacked(content: bytes) -> tuple[JobOutcomes, PowerTrace | None]:
 
 
 def check_comparisons(only: Iterable[str], names: Collection[str]) -> None:
-    """Raise UnknownNameError for a study of `only` that is not among `names`."""
-    for study in only:
-        if study not in names:
-            raise UnknownNameError(argument("only"), "study", study, names, "Name one of its studies.")
+    """Raise UnknownNameError for a comparison of `only` that is not among `names`."""
+    for comparison in only:
+        if comparison not in names:
+            raise UnknownNameError(argument("only"), "comparison", comparison, names, "Name one of the study.")
 
 
 class Store:
