@@ -57,6 +57,8 @@ class FleetRoom(Room):
         self._start = start
         self._reserved: Places | None = None
         self._shadow_s, self._free = math.inf, 0.0
+        self._refused: Job | None = None
+        """A task that does not fit since the last start."""
         if queue.rule == "pass":
             self.limits.free = 0.0
         self._measure()
@@ -68,6 +70,14 @@ class FleetRoom(Room):
         need = need_of(task)
         if need > self._free:
             return False
+        refused = self._refused
+        if (
+            refused is not None
+            and task.assumed_s >= refused.assumed_s
+            and task.memory >= refused.memory
+            and need >= need_of(refused)
+        ):
+            return False
         hidden: Any = None
         if reserved is not None and now_s + task.estimate_s > self._shadow_s:
             if need > self.limits.extra:
@@ -77,7 +87,10 @@ class FleetRoom(Room):
         if hidden is not None and reserved is not None:
             fleet.show(reserved, hidden)
         if places is None:
+            if hidden is None:
+                self._refused = task
             return False
+        self._refused = None
         self._queue.remove(task)
         self._start(task, places)
         self._measure()
@@ -97,20 +110,25 @@ class FleetRoom(Room):
     def _measure(self) -> None:
         """Update the free room, and the limits if there are any."""
         fleet, limits, reserved = self.fleet, self.limits, self._reserved
-        self._free = _free(fleet, self.where)
+        where, queue = self.where, self._queue
+        busy_s = -math.inf
+        # while a reservation may come the room stays open: reservations double the estimates that are outrun
+        if reserved is not None or (queue.rule == "pass" and queue.ages.limit_s == math.inf):
+            busy_s = fleet.blocked_s(self.now_s, queue.least_s, 1, where.high)
+        self._free = _free(fleet, where, busy_s)
         self.is_open = self._free > 0.0
         if limits.free < math.inf:
             limits.free = self._free
         if reserved is not None:
             before = fleet.hide(reserved)
-            limits.extra = _free(fleet, self.where)
+            limits.extra = _free(fleet, where, busy_s)
             fleet.show(reserved, before)
 
 
-def _free(fleet: Fleet, where: Range) -> float:
-    """Return the greatest need that a range of machines may have room for."""
-    whole = fleet.free_machines(where.low, where.high)
-    return _ALONE + float(whole) if whole else float(fleet.most_free(where.low, where.high))
+def _free(fleet: Fleet, where: Range, busy_s: float) -> float:
+    """Return the greatest need that the machines of a range that are busy beyond `busy_s` may have room for."""
+    whole = fleet.free_machines(where.low, where.high, busy_s)
+    return _ALONE + float(whole) if whole else float(fleet.most_free(where.low, where.high, busy_s))
 
 
 def need_of(task: Job) -> float:
@@ -124,6 +142,8 @@ class WaitingQueue(ABC):
 
     rule: str
     ages: Ages
+    least_s: float
+    """Least assumed run time in s of the tasks that have waited; infinite at first."""
 
     @abstractmethod
     def add(self, task: Job) -> None:
@@ -179,15 +199,25 @@ class _Cursor:
 
     def hopeful(self) -> Entry:
         """Return the entry here, or after those that need no less than one that was refused; None behind the last."""
-        entry = self.entry()
-        if self.refused:
-            # such as all, where neither memory nor the future restrains a task
-            if self.memory <= 0.0 and self.assumed_s < 0.0:
-                return None
-            while entry is not None and entry[3].memory >= self.memory and entry[3].assumed_s >= self.assumed_s:
-                self.index += 1
-                entry = self.entry()
-        return entry
+        if not self.refused:
+            return self.entry()
+        # such as all, where neither memory nor the future restrains a task
+        if self.memory <= 0.0 and self.assumed_s < 0.0:
+            return None
+        bucket = self.bucket
+        while self.at < len(bucket.blocks):
+            if bucket.memories[self.at] < self.memory or bucket.assumed_s[self.at] < self.assumed_s:
+                block = bucket.blocks[self.at]
+                while self.index < len(block):
+                    entry = block[self.index]
+                    task: Job = entry[3]
+                    if task.memory < self.memory or task.assumed_s < self.assumed_s:
+                        return entry
+                    self.index += 1
+                bucket.bound(self.at)
+            self.at += 1
+            self.index = 0
+        return None
 
 
 @final
@@ -200,6 +230,7 @@ class BucketQueue(WaitingQueue):
     def __init__(self, key: Key | None = None) -> None:
         self.rule = "pass"
         self.ages = Ages(None)
+        self.least_s = math.inf
         self._key = key
         self._sign = 1.0
         # by `need_of`
@@ -213,6 +244,7 @@ class BucketQueue(WaitingQueue):
         if bucket is None:
             bucket = self._waiting[need] = Bucket([])
         bucket.add(self._entry(task))
+        self.least_s = min(self.least_s, task.assumed_s)
         self._fresh.append(task)
 
     def remove(self, task: Job) -> None:
@@ -308,11 +340,13 @@ class SortedQueue(WaitingQueue):
         self.ages = Ages(age_limit_s)
         self._boxes: Any = Boxes(order)
         self.rule = rule
+        self.least_s = math.inf
         self._waiting: dict[int, Job] = {}
 
     def add(self, task: Job) -> None:
         """See `WaitingQueue`."""
         self._waiting[task.number] = task
+        self.least_s = min(self.least_s, task.assumed_s)
         self.ages.add(task)
         self._boxes.add(task, (task.submit_s, task.estimate_s, task.width, need_of(task), task.number))
 
@@ -413,10 +447,18 @@ _BLOCK: Final = 512
 
 @final
 class Bucket:
-    """Sorted entries, in blocks: in a list of a hundred thousand a start or an arrival moves up to all of them."""
+    """Sorted entries, in blocks: in a list of a hundred thousand a start or an arrival moves up to all of them.
+
+    `memories` and `assumed_s` bound the memory and the assumed run times in s of each block's tasks from below, so that
+    a pass skips whole blocks. A task that leaves may leave a bound too low, until `bound` corrects it.
+    """
 
     def __init__(self, entries: list[Entry]) -> None:
         self.blocks = [entries[first : first + _BLOCK] for first in range(0, len(entries), _BLOCK)]
+        self.memories = [0.0] * len(self.blocks)
+        self.assumed_s = [0.0] * len(self.blocks)
+        for at in range(len(self.blocks)):
+            self.bound(at)
 
     def add(self, entry: Entry) -> None:
         """Put an entry in its place."""
@@ -425,13 +467,27 @@ class Bucket:
             # as most do
             if not blocks or len(blocks[-1]) >= _BLOCK:
                 blocks.append([])
-            blocks[-1].append(entry)
-            return
-        at = self._block_of(entry)
+                self.memories.append(math.inf)
+                self.assumed_s.append(math.inf)
+            at = len(blocks) - 1
+            blocks[at].append(entry)
+        else:
+            at = self._block_of(entry)
+            insort(blocks[at], entry)
+        task: Job = entry[-1]
+        self.memories[at] = min(self.memories[at], task.memory)
+        self.assumed_s[at] = min(self.assumed_s[at], task.assumed_s)
         block = blocks[at]
-        insort(block, entry)
         if len(block) >= 2 * _BLOCK:
             blocks[at : at + 1] = [block[:_BLOCK], block[_BLOCK:]]
+            self.memories.insert(at, self.memories[at])
+            self.assumed_s.insert(at, self.assumed_s[at])
+
+    def bound(self, at: int) -> None:
+        """Set the bounds of a block to the least values of its tasks."""
+        tasks: list[Job] = [entry[-1] for entry in self.blocks[at]]
+        self.memories[at] = min([task.memory for task in tasks])
+        self.assumed_s[at] = min([task.assumed_s for task in tasks])
 
     def remove(self, entry: Entry) -> None:
         """Take an entry out."""
@@ -443,7 +499,7 @@ class Bucket:
         block = self.blocks[at]
         del block[index]
         if not block:
-            del self.blocks[at]
+            del self.blocks[at], self.memories[at], self.assumed_s[at]
 
     def entries(self) -> list[Entry]:
         """Return all entries, in order."""

@@ -126,6 +126,8 @@ class Foresight:
         self.times_s: Floats = _NOTHING
         self.limits: Floats = _NOTHING
         self.counts: Floats = _NOTHING
+        self._blocked: dict[int, Floats] = {}
+        """Times in s of the changes beyond which a number of further machines cannot be busy, by this number."""
         self.has_forecast = forecast is not None
         """True if there is a forecast."""
         self.ahead = False
@@ -142,18 +144,25 @@ class Foresight:
         self.ahead = len(self.times_s) > 0
         ends = np.sort(until_s)
         self.counts = (len(ends) - np.searchsorted(ends, self.times_s, side="right")).astype(np.float64)
+        self._blocked.clear()
         return True
 
     def blocked_s(self, now_s: float, end_s: float, more: int) -> float:
         """Return the last known change in [now, end[ beyond which `more` further machines cannot be busy, or -inf."""
-        coming = (self.times_s >= now_s) & (self.times_s < end_s)
-        blocked = self.times_s[coming & (self.counts + more > self.limits)]
-        return float(blocked[-1]) if len(blocked) else -math.inf
+        blocked = self._blocked.get(more)
+        if blocked is None:
+            blocked = self._blocked[more] = self.times_s[self.counts + more > self.limits]
+        before = int(blocked.searchsorted(end_s))
+        last_s = float(blocked[before - 1]) if before else -math.inf
+        return last_s if last_s >= now_s else -math.inf
 
     def count(self, from_s: float, to_s: float, machines: int) -> None:
         """Count `machines` more machines as busy in [from, to[."""
         if self.ahead:
-            self.counts[(self.times_s >= from_s) & (self.times_s < to_s)] += machines
+            first, last = self.times_s.searchsorted((from_s, to_s)).tolist()
+            if first < last:
+                self.counts[first:last] += machines
+                self._blocked.clear()
 
 
 _ROUNDING = 1e-12
@@ -208,13 +217,29 @@ class Fleet:
 
     # room -------------------------------------------------------------------------------------------------------
 
-    def most_free(self, low: int, high: int) -> int:
-        """Return the most cores that are free on one machine of low .. high - 1; -1 if none of them is usable."""
-        return int(np.where(self.usable[low:high], self.free[low:high], -1).max(initial=-1))
+    def most_free(self, low: int, high: int, busy_s: float = -math.inf) -> int:
+        """Return the most cores that are free on one machine of low .. high - 1; -1 if none of them is usable.
 
-    def free_machines(self, low: int, high: int) -> int:
-        """Return the number of usable machines of low .. high - 1 with all cores free."""
-        return int(np.count_nonzero(self.whole[low:high]))
+        `busy_s`: only machines count that are assumed to be busy beyond this time in s.
+        """
+        usable = self.usable[low:high]
+        if busy_s > -math.inf:
+            usable = usable & (self.until_s[low:high] > busy_s)
+        return int(np.where(usable, self.free[low:high], -1).max(initial=-1))
+
+    def free_machines(self, low: int, high: int, busy_s: float = -math.inf) -> int:
+        """Return the number of usable machines of low .. high - 1 with all cores free; `busy_s`: see `most_free`."""
+        whole = self.whole[low:high]
+        return int(np.count_nonzero(whole & (self.until_s[low:high] > busy_s) if busy_s > -math.inf else whole))
+
+    def blocked_s(self, now_s: float, assumed_s: float, width: int, high: int) -> float:
+        """Return the time in s beyond which machines must be busy anyway for a start now; minus infinity: any will do.
+
+        `assumed_s` is the assumed run time in s of a task on `width` machines, all of them below `high`.
+        """
+        if self.foresight.ahead and high > self._stable:
+            return self.foresight.blocked_s(now_s, now_s + assumed_s, width)
+        return -math.inf
 
     def has_room(self, cpus: int, memory: float, low: int, high: int) -> bool:
         """Return whether a machine of low .. high - 1 has `cpus` cores and `memory` free, whatever the forecast."""
@@ -228,9 +253,7 @@ class Fleet:
 
         `blind`: without regard to foresight.
         """
-        blocked_s = -math.inf
-        if self.foresight.ahead and not blind and high > self._stable:
-            blocked_s = self.foresight.blocked_s(now_s, now_s + task.assumed_s, task.width)
+        blocked_s = -math.inf if blind else self.blocked_s(now_s, task.assumed_s, task.width, high)
         if task.machines > 1 and blocked_s > -math.inf:
             return None
         if self.selection is None:
@@ -335,10 +358,14 @@ class Fleet:
             if self._measured:
                 self._recount_memory(m)
             if self.foresight.has_forecast:
-                until_s = -1.0
-                for other in self._on[m]:
-                    until_s = max(until_s, other.ends_s(other.assumed_s))
-                self._until(m, until_s)
+                before_s = float(self.until_s[m])
+                if task.ends_s(task.assumed_s) >= before_s:
+                    until_s = -1.0
+                    for other in self._on[m]:
+                        until_s = max(until_s, other.ends_s(other.assumed_s))
+                        if until_s >= before_s:
+                            break
+                    self._until(m, until_s)
             return
         self.free[places] = self.cores
         self._update_whole(places)
