@@ -145,3 +145,13 @@ def test_a_repetition_is_as_if_written_out():
         assert [around.at(at + 1e-6) for at in rows] == [plain.at(at + 1e-6) for at in rows]
 
     check()
+
+
+@pytest.mark.parametrize("loop", [-1, 0, 1, None])
+def test_a_mean_from_0_s_is_that_of_the_steps(loop):
+    """By hand 2 W until 10 s, 5 W until 30 s, and then 5 W, or the rows again; from 0 s, before the first row, too."""
+    series = Timeline((4.0, 10.0), (2.0, 5.0), loop=loop, period_s=20.0)
+    assert series.mean_until(8.0) == 2.0 and series.mean_until(20.0) == (10 * 2 + 10 * 5) / 20
+    for end_s in (3.0, 10.0, 29.0, 77.0, 500.0):
+        steps = sum(value * (end - begin) for begin, end, value in series.steps(0.0, end_s)) / end_s
+        assert series.mean_until(end_s) == pytest.approx(steps, rel=1e-12)

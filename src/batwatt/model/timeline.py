@@ -369,6 +369,13 @@ class Timeline:
         """The mean over time, of each row once."""
         return float(np.average(self.values, weights=self.lasting_s))
 
+    def mean_until(self, end_s: float) -> float:
+        """Return the mean from 0 s to `end_s` > 0 s; values hold before the first row and after the last one."""
+        plain = self.upto(end_s) if self.repeats else self
+        edges_s = np.append(np.clip(plain.times_s, 0.0, end_s), end_s)
+        edges_s[0] = 0.0
+        return float(plain.array @ np.diff(edges_s)) / end_s
+
     def averaged(self, period_s: float) -> Timeline:
         """Return a series that begins at 0 s with one row per period, its mean over the period. Raises InputError."""
         if not self.end_s / period_s <= MAX_STEPS:

@@ -166,11 +166,7 @@ def _work_per_fed_host(run_table: RunTable, platform: Platform, envelope: Timeli
         power = MachinePower.of(platform)
     except InputError:
         return None
-    fed = power.fed_by(envelope.upto(end_s) if envelope.repeats and end_s > 0.0 else envelope)
-    edges_s = np.append(np.clip(fed.times_s, 0.0, end_s), end_s)
-    # the first row holds before its time, too
-    edges_s[0] = 0.0
-    fed_s = float(fed.array @ np.diff(edges_s))
+    fed_s = power.fed_by(envelope).mean_until(end_s) * end_s if end_s > 0.0 else 0.0
     if not fed_s > 0.0:
         return None
     jobs = run_table.declared

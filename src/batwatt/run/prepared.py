@@ -279,8 +279,7 @@ class PreparedRun:
             power = MachinePower.of(self.platform)
             return Timeline((0.0,), (power.machines * power.full_w,), envelope.name, "no limit")
         end_s = self.measured.last_submission_s or envelope.end_s
-        mean_w = sum(value * (end - begin) for begin, end, value in envelope.steps(0.0, end_s)) / end_s
-        return Timeline((0.0,), (mean_w,), envelope.name, f"mean of {envelope.source}")
+        return Timeline((0.0,), (envelope.mean_until(end_s),), envelope.name, f"mean of {envelope.source}")
 
     def _remark_delays(self) -> None:
         """Warn of delays that do not slow down under a scheduler that changes speeds, and mark the warning as given."""
