@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +18,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from batwatt.report.study import SavedStudy
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    """Return several texts, or one. Raises InputError."""
+    return several(name, [value] if isinstance(value, str) else value, text)
 
 
 class Study(Described):
@@ -44,20 +47,17 @@ class Study(Described):
         """Folder of the results."""
         return self._saved.folder
 
-    @cached_property
+    @property
     def table(self) -> pd.DataFrame:
         """Row for each run: its place in the study, its figures by name, and its error; docs: every column."""
-        import pandas as pd
-
-        # pyarrow does not open all paths
-        return pd.read_parquet(io.BytesIO((self.folder / "table.parquet").read_bytes()))
+        return self._saved.table
 
     @property
     def names(self) -> list[str]:
         """Names of the comparisons."""
         return [str(name) for name in self.table["comparison"].unique()]
 
-    @cached_property
+    @property
     def errors(self) -> pd.DataFrame:
         """Rows of the runs that failed, with the column `error`."""
         return self._saved.failed
@@ -71,7 +71,7 @@ class Study(Described):
             raise UnknownNameError("study", "comparison", name, self.names, "Name one of its comparisons.")
         return _comparison_of(self._saved, name)
 
-    @checked(figures=lambda name, value: several(name, [value] if isinstance(value, str) else value, text))
+    @checked(figures=_texts)
     def save(self, figures: Sequence[str] = ()) -> Path:
         """Write the page `report/index.html` with its tables into the folder of the study.
 
@@ -134,7 +134,7 @@ def _comparison_of(saved: SavedStudy, name: str) -> Comparison:
 
 @checked(
     results=path_or,
-    only=lambda name, value: several(name, [value] if isinstance(value, str) else value, text),
+    only=_texts,
     workers=optional(workers_of),
     dask=optional(text),
     progress=function_or_none,
@@ -167,8 +167,6 @@ def study(
     """
     from batwatt.studies.study import carry_out, study_from, study_in, study_of
 
-    if workers is not None and dask is not None:
-        raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
     if isinstance(declared, Mapping):
         folder = study_from(declared, Path(results), Path.cwd())
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -59,10 +60,11 @@ UNRECORDED = "of a cause that was not recorded"
 class SavedStudy:
     """A folder of results and its table, with the columns that are sums of others.
 
-    An instance without an envelope or a capacity has the empty text there.
+    `table` is the file as it is. In `frame` an instance without an envelope or a capacity has the empty text there.
     """
 
     folder: Path
+    table: pd.DataFrame
     frame: pd.DataFrame
 
     @cached_property
@@ -254,7 +256,8 @@ def read_study(folder: Path | str) -> SavedStudy:
             raise InputError(folder, "is not a folder of results", f"give results/NAME, or {run_it}")
         raise InputError(folder, f"no {TABLE} yet", run_it)
     try:
-        frame = pd.read_parquet(path)
+        # pyarrow does not open all paths
+        frame = pd.read_parquet(io.BytesIO(path.read_bytes()))
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise InputError(path, f"cannot be read ({error})", "run the study again") from None
     missing = [name for name in REQUIRED if name not in frame.columns]
@@ -263,7 +266,7 @@ def read_study(folder: Path | str) -> SavedStudy:
         raise InputError(path, problem, "run the study again")
     if frame.empty:
         raise InputError(path, "has no row", "declare at least one run")
-    return SavedStudy(folder, _tidy(frame.reindex(columns=list(COLUMNS)), path))
+    return SavedStudy(folder, frame, _tidy(frame.reindex(columns=list(COLUMNS)), path))
 
 
 def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
