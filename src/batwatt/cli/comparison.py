@@ -128,12 +128,13 @@ def compare_command(
     from batwatt.api.inputs import Workload
     from batwatt.results.rejections import rejections_text
     from batwatt.studies.cases import PRESET, cases_of
+    from batwatt.studies.executors import check_dask
 
     check_place(export, "--export", files_of(export))
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a study")
-    if jobs is not None and dask is not None:
-        raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
+    if dask is not None:
+        check_dask(dask, jobs)
     kinds, texts = parse_kinds(figures), case or []
     cases = cases_of(texts or PRESET, "--case")
     spec = machines.spec(platform, workload)

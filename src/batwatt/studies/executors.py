@@ -368,8 +368,11 @@ def _arrived(future: Any, key: str, resume: str, killed: type[Exception]) -> Cel
     raise StudyStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
 
 
-def check_dask(address: str) -> None:
-    """Raise InputError for a wrong address of a cluster, before the cluster is needed."""
+def check_dask(address: str, workers: int | None = None) -> None:
+    """Raise InputError for a number of workers, or a wrong address of a cluster, before the cluster is needed."""
+    if workers is not None:
+        hint = "leave it out: the Dask cluster has its own number"
+        raise InputError(argument("workers"), "is for runs on this machine", hint)
     with extra("dask"):
         from distributed import Security
         from distributed.comm import addressing, registry

@@ -180,7 +180,7 @@ def carry_out(
     check_comparisons(only, declared.study.comparisons)
     declared.need(only)
     if dask is not None:
-        check_dask(dask)
+        check_dask(dask, jobs)
     store = declared.store
     with store.locked():
         records, damaged = declared.records()
