@@ -255,7 +255,7 @@ class Plan:
         self.change(1 << server, state)
 
     def put_all(self, states: Mapping[int, int]) -> None:
-        """Change the states of several servers, given by their ids."""
+        """Change the states of several servers, by their ids."""
         masks: dict[int, int] = {}
         for server, state in states.items():
             masks[state] = masks.get(state, 0) | 1 << server

@@ -90,23 +90,21 @@ def study_command(
     from batwatt.studies.study import study_in, study_of
 
     kinds = parse_kinds(figures)
-    chosen = [part for part, wanted in zip(PARTS, (status, clean, page), strict=True) if wanted]
-    if len(chosen) > 1:
-        raise InputError(f"--{chosen[0]}", f"goes without --{chosen[1]}", "give one of them")
-    if jobs is not None and dask is not None:
-        raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
+    parts = [part for part, wanted in zip(PARTS, (status, clean, page), strict=True) if wanted]
+    if len(parts) > 1:
+        raise InputError(f"--{parts[0]}", f"goes without --{parts[1]}", "give one of them")
     if page and is_folder(declared):
         # of the results alone: inputs may be gone
         _write_page(declared, kinds)
         return 0
     if not is_folder(declared):
-        folder = study_in(declared, results or Path("results"), name, imports=not chosen)
+        folder = study_in(declared, results or Path("results"), name, imports=not parts)
     elif name is not None or results is not None:
         option = "--name" if name is not None else "--results"
         raise InputError(option, "is for a declared study (YAML)", "leave it out: the folder has its place")
     else:
-        folder = study_of(declared, imports=not chosen)
-        if not chosen and is_file(folder.origin) and read_text(folder.origin) != folder.text:
+        folder = study_of(declared, imports=not parts)
+        if not parts and is_file(folder.origin) and read_text(folder.origin) != folder.text:
             text = f"{folder.origin} has changed since; this completes the study as it was run"
             text = f"{text} (`batwatt study {folder.origin}` takes the changes)"
             print(f"batwatt: {message(text)}", file=sys.stderr)

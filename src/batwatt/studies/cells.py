@@ -77,7 +77,7 @@ MAX_NOTES = 20
 KEPT = "run"
 """Name of the prefix of the files of a run in its temporary folder."""
 _one = threading.RLock()
-"""Held by a cell: its warnings are told from those of others by time, and a worker of Dask has several threads."""
+"""Held by a cell: its warnings are those of its time, and a worker of Dask has several threads."""
 
 
 def code_digest(optimum: bool = False) -> str:
