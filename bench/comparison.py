@@ -1,7 +1,8 @@
-"""Measure the time of a comparison of systems: 10,000 jobs, 12 cases, two processes, tables and page. `make bench`.
+"""Measure the time of a comparison of systems: 10,000 jobs, 14 cases, two processes, tables and page. `make bench`.
 
 The cases are those of the preset and two more. The share of a case is of the time of both processes; `x` is its time
-over that of the first case, which has no limit. `--profile CASE` prints a profile of a case instead.
+over that of the first case. `--machines 13000 --jobs 11000` is a site of 13,000 hosts, where each case of the preset
+has to end in 60 s and all in 6 min. `--profile CASE` prints a profile of a case instead.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ MACHINES = 256
 DAYS = 30
 WORKERS = 2
 MOST_S = 60.0
+MANY = 10_000
+"""Machines from which on a case may take `MOST_S`, and all of them `MOST_SITE_S`."""
+MOST_SITE_S = 360.0
 OWN = {
     "varcap LFD": bw.Case("varcap", {"termination": "lfd", "backfilling": "easy"}),
     "LWW, held": bw.Case(
@@ -39,25 +43,25 @@ OWN = {
 CASES = {**comparison.SYSTEMS, **OWN}
 
 
-def load(count: int) -> bw.Workload:
-    """Return jobs of a month at a load of 0.5: run times lognormal, widths in powers of 2."""
+def load(count: int, machines: int) -> bw.Workload:
+    """Return jobs of a month at a load of 0.5: lengths lognormal, widths log-uniform to an eighth of the machines."""
     rng = np.random.default_rng(1)
     submit_s = np.sort(rng.uniform(0.0, DAYS * DAY_S, count))
-    widths = 2 ** rng.choice(6, count, p=(0.35, 0.2, 0.2, 0.12, 0.08, 0.05))
+    widths = np.exp(rng.uniform(0.0, np.log(machines / 8), count)).astype(np.int64)
     lengths = np.minimum(rng.lognormal(0.0, 1.2, count), 24.0)
-    lengths *= 0.5 * MACHINES * DAYS * DAY_S / float(widths @ lengths)
+    lengths *= 0.5 * machines * DAYS * DAY_S / float(widths @ lengths)
     users = [f"u{int(number)}" for number in np.minimum(rng.geometric(0.15, count), 30)]
     times = {"submission_time_s": np.round(submit_s), "length_s": np.round(lengths, 3)}
     return bw.Workload.from_frame(pd.DataFrame({**times, "hosts": widths, "user": users}))
 
 
-def power() -> bw.Series:
+def power(machines: int) -> bw.Series:
     """Return a solar power by quarter hours with cloudy days, and a grid connection, longer than any case."""
     rng = np.random.default_rng(2)
     hours = np.arange(4 * 24 * 4 * DAYS) / 4.0
     clear = np.repeat(rng.uniform(0.3, 1.0, 4 * DAYS), 24 * 4)
     sun = np.maximum(0.0, np.sin((hours % 24.0 - 6.0) / 12.0 * np.pi)) * clear * rng.uniform(0.8, 1.0, len(hours))
-    watts = 10.0 * MACHINES * np.minimum(1.0, 0.35 + sun)
+    watts = 10.0 * machines * np.minimum(1.0, 0.35 + sun)
     return bw.Series(tuple((HOUR_S * hours).tolist()), tuple(watts.tolist()), "power_w")
 
 
@@ -68,7 +72,7 @@ def signal() -> Timeline:
     return Timeline.regular(300.0 + 120.0 * np.cos(hour % 24 / 12.0 * np.pi) + noise, HOUR_S)
 
 
-def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:
+def compared(count: int, machines: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:
     """Run the cases and write their files; return the time of each in s, which processes append to PREFIX.times."""
     times = prefix.with_suffix(".times")
     by_name = {f"case {label!r}": label for label in labels}
@@ -82,7 +86,7 @@ def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[
 
     executors.execute = executors.execute_silently = timed
     cases = {label: CASES[label] for label in labels}
-    inputs = (bw.Platform.machines(MACHINES, 1), load(count), power(), cases)
+    inputs = (bw.Platform.machines(machines, 1), load(count, machines), power(machines), cases)
     results = bw.compare(*inputs, carbon=signal(), workers=workers)
     results.save(prefix, by=("user", "size"))
     executors.execute, executors.execute_silently = before
@@ -94,30 +98,38 @@ def main() -> int:
     """Print a line for each case; return 1 if the comparison misses its target."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=JOBS)
+    parser.add_argument("--machines", type=int, default=MACHINES)
     parser.add_argument("--profile", choices=list(CASES), help="one case, in this process")
     parser.add_argument("--keep", type=Path, help="write tables and page under this prefix")
     arguments = parser.parse_args()
+    size = arguments.jobs, arguments.machines
+    many = arguments.machines >= MANY
+    labels = list(comparison.SYSTEMS if many else CASES)
+    most_s = MOST_SITE_S if many else MOST_S
     with tempfile.TemporaryDirectory() as folder:
         prefix = arguments.keep or Path(folder) / "x"
         if arguments.profile:
             profile = cProfile.Profile()
-            profile.runcall(compared, arguments.jobs, [arguments.profile], 1, prefix)
+            profile.runcall(compared, *size, [arguments.profile], 1, prefix)
             pstats.Stats(profile).sort_stats("tottime").print_stats(25)
             return 0
         prefix.parent.mkdir(parents=True, exist_ok=True)
         prefix.with_suffix(".times").unlink(missing_ok=True)
         began = time.perf_counter()
-        took = compared(arguments.jobs, list(CASES), WORKERS, prefix)
+        took = compared(*size, labels, WORKERS, prefix)
         wall_s = time.perf_counter() - began
-    first_s = next(took[label] for label in CASES)
-    print(f"{arguments.jobs} jobs, {len(CASES)} cases, {WORKERS} processes")
-    for label in CASES:
+    first_s = next(took[label] for label in labels)
+    print(f"{arguments.jobs} jobs on {arguments.machines} machines, {len(labels)} cases, {WORKERS} processes")
+    for label in labels:
         share = took[label] / (WORKERS * wall_s)
         print(f"{label:20s} {took[label]:6.2f} s {share:5.0%} of the time {took[label] / first_s:5.1f} x")
     rest_s = wall_s - sum(took.values()) / WORKERS
-    verdict = "met" if wall_s < MOST_S else "MISSED"
-    print(f"in all {wall_s:.1f} s, {rest_s:.1f} s of it reading, tables and page (target {MOST_S:g} s: {verdict})")
-    return 0 if wall_s < MOST_S else 1
+    slow = [label for label in labels if many and took[label] >= MOST_S]
+    if slow:
+        print(f"MISSED {MOST_S:g} s a case:", ", ".join(slow))
+    verdict = "met" if wall_s < most_s else "MISSED"
+    print(f"in all {wall_s:.1f} s, {rest_s:.1f} s of it reading, tables and page (target {most_s:g} s: {verdict})")
+    return 1 if slow or wall_s >= most_s else 0
 
 
 if __name__ == "__main__":

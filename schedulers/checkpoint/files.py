@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from batwatt.checks import load_strict, model_error, shown, validated
 from batwatt.errors import InputError, argument
 from batwatt.files import read_text
+from batwatt.schedulers.checkpoint.knapsack import TooLargeError
 from batwatt.schedulers.checkpoint.period_plan import (
     MOST_PROCESSORS,
     STATES,
@@ -26,7 +27,6 @@ from batwatt.schedulers.checkpoint.period_plan import (
     PeriodJob,
     PeriodPlan,
     State,
-    TooLargeError,
     plan,
     subset_sum,
 )

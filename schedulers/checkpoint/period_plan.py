@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+
+from batwatt.schedulers.checkpoint.knapsack import BOTH, NONE, SECOND, Knapsack, Table, TooLargeError
 
 State = Literal["checkpointed", "running", "stopped"]
 """State of a job just before the period: see the table in docs/explanation/checkpoint.md."""
@@ -24,7 +25,7 @@ Kind = Literal["recovery", "work", "checkpoint"]
 """Activity of a job in a phase."""
 STATES: tuple[State, ...] = get_args(State)
 MOST_PROCESSORS = 100_000
-"""Tables grow with the square of it."""
+"""Tables of all capacities grow with the square of it."""
 ROUNDING = 1e-12
 """Part of a period in which no work counts: rounding of its other activities leaves it."""
 
@@ -168,50 +169,6 @@ def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> A
     return Assignment(job, decision, work_s, tuple(phase for phase in phases if phase.end_s > phase.begin_s))
 
 
-Table = NDArray[np.float64]
-NONE, BOTH, SECOND = range(3)
-"""Columns of `worths`, and values of `choices`."""
-ROWS = 32
-"""Rows of the table that are computed together, so that they stay in the cache of the processor."""
-
-
-def fill(widths: NDArray[np.int64], worths: Table, table: Table, choices: NDArray[np.uint8] | None = None) -> None:
-    """Put all jobs into `table` (float64[F + 1, P + 1]), which is 0 at first.
-
-    `widths` int64[J], `worths` float64[J, 3]; `choices` uint8[J, F + 1, P + 1] is written if it is there. Among equals
-    that choice stays which comes first: none, both, second.
-    """
-    rows, columns = table.shape
-    best, room = np.empty((2, ROWS, columns))
-    for job, (width, (none, both, second)) in enumerate(zip(widths.tolist(), worths.tolist(), strict=True)):
-        holding = ((BOTH, both, width, width), (SECOND, second, 0, width))
-        uses = [use for use in holding if use[1] > none]
-        # from the last row on: what a row is computed from lies above it
-        for end in range(rows, 0, -ROWS):
-            begin = max(0, end - ROWS)
-            block = np.add(table[begin:end], none, out=best[: end - begin])
-            selection: Any = None if choices is None else choices[job, begin:end]
-            if selection is not None:
-                selection[:] = NONE
-            for choice, worth, down, right in uses:
-                top = max(begin, down)
-                if top >= end or right >= columns:
-                    continue
-                before = table[top - down : end - down, : columns - right]
-                value = np.add(before, worth, out=room[: end - top, : columns - right])
-                here = block[top - begin :, right:]
-                if selection is not None:
-                    selection[top - begin :, right:][value > here] = choice
-                np.maximum(here, value, out=here)
-            table[begin:end] = block
-
-
-MOST_BYTES = 3 * 2**29
-"""Room for the tables and choices of a plan."""
-AT_ONCE_BYTES = 2**28
-"""Choices of all jobs are kept where they take no more."""
-MOST_STEPS = 2e12
-"""The most cells that are worked out for one plan: some ten minutes."""
 _LITTLE = 1e-12
 _IN_MEMORY_FIRST = 2**20
 
@@ -226,7 +183,6 @@ _TWO_PHASES: dict[State, dict[int, Decision]] = {
     "running": {NONE: "checkpoint", SECOND: "run"},
     "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later"},
 }
-_COARSER = "let processors have a common divisor (nodes instead of cores)"
 _MUST_BE_WORTH_IT = ("recover", "recover-later")
 
 
@@ -234,54 +190,31 @@ class NoPeriodPlanError(ValueError):
     """No plan lets every required job work, or ends all checkpoints within the period."""
 
 
-class TooLargeError(ValueError):
-    """A table would take more memory than there is room for, or all of them too much time."""
-
-
 @dataclass(frozen=True)
 class PeriodKnapsack:
-    """The knapsack of one time D at which checkpoints end; its solution is `table`.
+    """The knapsack of one time D at which checkpoints end.
 
-    `jobs` are those that are looked at, in the order in which they are; `unit` processors count as one. `table[a, b]`
-    is the useful work in processor s when a units are free for others than running jobs in [0, D[, and b units are
-    there in [D, T].
+    `jobs` are those that are looked at, in the order in which they are; `unit` processors count as one. The worth of a
+    choice is useful work in processor s. The first capacity is what is free for others than running jobs in [0, D[, the
+    second what is there in [D, T].
     """
 
     end_s: float
     jobs: tuple[PeriodJob, ...]
     unit: int
-    widths: NDArray[np.int64]
-    worths: Table
-    table: Table
+    knapsack: Knapsack
 
     def best(self, processors: int, held: int) -> float:
-        """Return V: the most useful work on `processors` processors; -inf if it cannot be."""
-        rows, columns = self.table.shape
+        """Return V: the most useful work on `processors` processors; -inf if it cannot be. Raises TooLargeError."""
+        table = self.knapsack.table
+        rows, columns = table.shape
         b = min(processors // self.unit, columns - 1)
-        return float(self.table[min((processors - held) // self.unit, rows - 1), b])
+        return float(table[min((processors - held) // self.unit, rows - 1), b])
 
-    def decisions(self, meaning: Mapping[State, Mapping[int, Decision]]) -> dict[str, Decision]:
-        """Return the decisions on the jobs in the best plan on all processors of the table."""
-        rows, columns = self.table.shape
-        at_once = -(-len(self.jobs) // _parts(len(self.jobs), rows * columns)) or 1
-        begins = range(0, len(self.jobs), at_once)
-        tables = [np.zeros_like(self.table)]
-        for begin in begins[:-1]:
-            tables.append(tables[-1].copy())
-            part = slice(begin, begin + at_once)
-            fill(self.widths[part], self.worths[part], tables[-1])
-        decisions: dict[str, Decision] = {}
-        a, b = rows - 1, columns - 1
-        for begin in reversed(begins):
-            part = slice(begin, begin + at_once)
-            choices = np.empty((len(self.jobs[part]), rows, columns), np.uint8)
-            fill(self.widths[part], self.worths[part], tables.pop(), choices)
-            for job, width, grid in zip(self.jobs[part][::-1], self.widths[part][::-1], choices[::-1], strict=True):
-                choice = int(grid[a, b])
-                decisions[job.id] = meaning[job.state][choice]
-                a -= int(width) if choice == BOTH else 0
-                b -= int(width) if choice in (BOTH, SECOND) else 0
-        return decisions
+    def decisions(self, choices: Sequence[int]) -> dict[str, Decision]:
+        """Return the decisions on the jobs, by id."""
+        meaning = _meanings(self.end_s)
+        return {job.id: meaning[job.state][choice] for job, choice in zip(self.jobs, choices, strict=True)}
 
 
 def plan(
@@ -292,43 +225,26 @@ def plan(
 ) -> PeriodPlan:
     """Return the plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
-    `must`: ids of jobs that have to work. O(J P^2) for each of the times of `checkpoint_ends`. Raises
-    NoPeriodPlanError if they cannot all work; TooLargeError if tables would be too large, or too many, unless
-    `skip_large`: then what takes too much memory is left out, and the plan may not be the best.
+    `must`: ids of jobs that have to work. Raises NoPeriodPlanError if they cannot all work; TooLargeError if a
+    knapsack is too large, unless `skip_large`: then its time D > 0 is left out, and the plan may not be the best.
     """
-    if not skip_large:
-        _check_time(instance, must)
-    best: PeriodKnapsack | None = None
-    most = -math.inf
+    best: dict[str, Decision] = {}
+    ends_s, most = math.inf, -math.inf
     for end_s in checkpoint_ends(instance):
+        period = solve(instance, end_s, must)
         try:
-            knapsack = solve(instance, end_s, must)
+            packing = period.knapsack.solve(most)
         except TooLargeError:
             if end_s > 0.0 and skip_large:
                 continue
             raise
-        value = knapsack.best(instance.processors, instance.held)
-        if value > most:
-            best, most = knapsack, value
-    if best is None:
+        if packing.worth > most:
+            best, ends_s, most = period.decisions(packing.choices), end_s, packing.worth
+    if most == -math.inf:
         raise NoPeriodPlanError("no plan lets every job work that must")
-    by_id = best.decisions(_meanings(best.end_s))
     # what was left out could not be of use
-    decisions = [by_id.get(job.id, "wait") for job in instance.jobs]
-    return PeriodPlan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
-
-
-def _check_time(instance: Instance, must: Collection[str]) -> None:
-    """Raise TooLargeError if a plan would take far too long."""
-    jobs = list(_of_use(instance, must))
-    times = checkpoint_ends(instance)
-    unit = _unit(jobs)
-    cells = ((instance.processors - instance.held) // unit + 1) * (instance.processors // unit + 1)
-    # where checkpoints end at once, tables have one row
-    steps = len(jobs) * ((len(times) - 1) * cells + instance.processors // unit + 1)
-    if steps > MOST_STEPS:
-        problem = f"a plan with {len(times)} times, of {len(jobs)} jobs and tables of {cells} cells"
-        raise TooLargeError(f"{problem}, takes more than {MOST_STEPS:g} steps: {_COARSER}")
+    decisions = [best.get(job.id, "wait") for job in instance.jobs]
+    return PeriodPlan(instance, "dp", ends_s, acts_of(instance, decisions, ends_s))
 
 
 def subset_sum(instance: Instance) -> PeriodPlan:
@@ -340,8 +256,9 @@ def subset_sum(instance: Instance) -> PeriodPlan:
     worths = np.full((len(jobs), 3), -math.inf)
     worths[:, NONE] = 0.0
     worths[:, SECOND] = [job.processors * (_IN_MEMORY_FIRST + (job.state != "stopped")) for job in jobs]
-    knapsack = _packed(0.0, jobs, worths, instance.processors, 0)
-    names = {name for name, what in knapsack.decisions(_ONE_PHASE).items() if what in ("run", "recover")}
+    packed = _packed(0.0, jobs, worths, instance.processors, 0)
+    decided = packed.decisions(packed.knapsack.solve().choices)
+    names = {name for name, what in decided.items() if what in ("run", "recover")}
     leaving = [job for job in instance.jobs if job.state == "running" and job.id not in names]
     end_s = max((job.checkpoint_s for job in leaving), default=0.0)
     if end_s > instance.period_s:
@@ -381,7 +298,7 @@ def _meanings(end_s: float) -> Mapping[State, Mapping[int, Decision]]:
 
 
 def solve(instance: Instance, end_s: float, must: Collection[str] = ()) -> PeriodKnapsack:
-    """Return the knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
+    """Return the knapsack for checkpoints that end at `end_s`."""
     processors = instance.processors
     meaning = _meanings(end_s)
     jobs, rows = [], []
@@ -396,26 +313,10 @@ def solve(instance: Instance, end_s: float, must: Collection[str] = ()) -> Perio
 
 
 def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> PeriodKnapsack:
-    unit = _unit(jobs)
-    rows, columns = free // unit + 1, processors // unit + 1
-    parts = _parts(len(jobs), rows * columns)
-    if rows * columns * (8 * (parts + 2) + -(-len(jobs) // parts)) > MOST_BYTES:
-        problem = f"{len(jobs)} jobs on {rows - 1} x {columns - 1} processors take more than {MOST_BYTES >> 20} MiB"
-        raise TooLargeError(f"{problem}: {_COARSER}")
-    table = np.zeros((rows, columns))
+    # processors are counted in the greatest common divisor of all widths
+    unit = math.gcd(*(job.processors for job in jobs)) or 1
     widths = np.array([job.processors // unit for job in jobs], dtype=np.int64)
-    fill(widths, worths, table)
-    return PeriodKnapsack(end_s, tuple(jobs), unit, widths, worths, table)
-
-
-def _unit(jobs: Sequence[PeriodJob]) -> int:
-    """Return the unit in which processors are counted: the greatest common divisor of all widths."""
-    return math.gcd(*(job.processors for job in jobs)) or 1
-
-
-def _parts(jobs: int, cells: int) -> int:
-    """Return the number of parts in which choices are computed: each with a table, the choices of one at a time."""
-    return 1 if jobs * cells <= AT_ONCE_BYTES else max(1, math.isqrt(jobs // 8))
+    return PeriodKnapsack(end_s, tuple(jobs), unit, Knapsack(widths, worths, free // unit, processors // unit))
 
 
 def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, must: bool) -> float:

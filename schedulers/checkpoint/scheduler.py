@@ -11,13 +11,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from batwatt.errors import InputError
+from batwatt.schedulers.checkpoint.knapsack import TooLargeError
 from batwatt.schedulers.checkpoint.period_plan import (
     Decision,
     Instance,
     NoPeriodPlanError,
     PeriodJob,
     PeriodPlan,
-    TooLargeError,
     plan,
 )
 from batwatt.schedulers.checkpoint.segments import (

@@ -15,7 +15,7 @@ from links import ThroughText
 
 from batwatt.errors import InputError
 from batwatt.model.attempt import WINDOW_OVER
-from batwatt.schedulers.checkpoint import period_plan as plans
+from batwatt.schedulers.checkpoint import knapsack as knapsacks
 from batwatt.schedulers.checkpoint.period_plan import NoPeriodPlanError, PeriodJob
 from batwatt.schedulers.checkpoint.sequence import CapacitySequence, follow
 
@@ -159,7 +159,9 @@ def test_what_is_refused(fields, options, said):
 
 @pytest.mark.parametrize("objective", ["cheapest", "worst", "expected"])
 def test_tables_that_are_too_large_stop_nothing(monkeypatch, objective):
-    monkeypatch.setattr(plans, "MOST_BYTES", 400)  # one phase of 6 processors has room, two have not
+    monkeypatch.setattr(knapsacks, "MOST_BYTES", 400)  # one phase of 6 processors has room, two have not
+    monkeypatch.setattr(knapsacks, "SMALL_CELLS", 0)
+    monkeypatch.setattr(knapsacks, "MOST_CELLS", 0)
     options = {"checkpoint_s": 5, "recovery_s": 5, "k": 1, "until_s": 300}
     jobs = "0 0 1e7 1, 1 0 1e7 2, 2 0 1e7 3, 3 0 1e7 5"
     record = play(jobs, "6 100:5 200:6", 6, prepare=objective, **options)
