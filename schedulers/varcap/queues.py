@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heapreplace
 from typing import Any, Final, final
@@ -233,8 +233,10 @@ class BucketQueue(WaitingQueue):
         self.least_s = math.inf
         self._key = key
         self._sign = 1.0
-        # by `need_of`
+        # by `need_of`, none of them empty
         self._waiting: dict[float, Bucket] = {}
+        # their keys, ascending
+        self._needs: list[float] = []
         self._fresh: list[Job] = []
 
     def add(self, task: Job) -> None:
@@ -243,13 +245,19 @@ class BucketQueue(WaitingQueue):
         bucket = self._waiting.get(need)
         if bucket is None:
             bucket = self._waiting[need] = Bucket([])
+            insort(self._needs, need)
         bucket.add(self._entry(task))
         self.least_s = min(self.least_s, task.assumed_s)
         self._fresh.append(task)
 
     def remove(self, task: Job) -> None:
         """See `WaitingQueue`."""
-        self._waiting[need_of(task)].remove(self._entry(task))
+        need = need_of(task)
+        bucket = self._waiting[need]
+        bucket.remove(self._entry(task))
+        if not bucket.blocks:
+            del self._waiting[need]
+            del self._needs[bisect_left(self._needs, need)]
         if task in self._fresh:
             self._fresh.remove(task)
 
@@ -265,10 +273,12 @@ class BucketQueue(WaitingQueue):
         gone = sorted([task for task in self.tasks() if unwanted(task)], key=_number)
         out = {task.number for task in gone}
         if out:
-            self._waiting = {
-                need: Bucket([entry for entry in bucket.entries() if entry[2] not in out])
+            left = {
+                need: [entry for entry in bucket.entries() if entry[2] not in out]
                 for need, bucket in self._waiting.items()
             }
+            self._waiting = {need: Bucket(entries) for need, entries in left.items() if entries}
+            self._needs = sorted(self._waiting)
             self._fresh = [task for task in self._fresh if task.number not in out]
         return gone
 
@@ -296,9 +306,9 @@ class BucketQueue(WaitingQueue):
     def _merged(self, room: FleetRoom) -> Iterator[Job]:
         limits = room.limits
         heads: list[Any] = []
-        for need, bucket in self._waiting.items():
-            if bucket.blocks and need <= limits.free:
-                heads.append((bucket.blocks[0][0], _Cursor(need, bucket)))
+        for need in self._needs[: bisect_right(self._needs, limits.free)]:
+            bucket = self._waiting[need]
+            heads.append((bucket.blocks[0][0], _Cursor(need, bucket)))
         heapify(heads)
         # room only shrinks in a pass: what needs no less memory and time than one that did not fit does not fit
         blind = not room.fleet.foresight.ahead

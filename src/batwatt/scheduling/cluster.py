@@ -74,9 +74,12 @@ class Transitions:
 
     def arrived(self, mask: int) -> bool:
         """Note hosts that are reported in a p-state; return whether some of them had failed."""
-        if self._until:
-            left = {until_s: hosts & ~mask for until_s, hosts in self._until.items()}
-            self._until = {until_s: hosts for until_s, hosts in left.items() if hosts}
+        for until_s, hosts in list(self._until.items()):
+            left = hosts & ~mask
+            if left != hosts:
+                self._until[until_s] = left
+                if not left:
+                    del self._until[until_s]
         returned = bool(self.failed & mask)
         self.failed &= ~mask
         return returned

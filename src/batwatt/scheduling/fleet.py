@@ -577,9 +577,12 @@ class MachineHosts:
     def arrived(self, low: int, high: int, pstate: int) -> tuple[Numbers, bool]:
         """Note a p-state of hosts low .. high; return the machines with all their hosts in it, and whether it is on."""
         machines = self._machine_of[low : high + 1]
-        self._arrived += np.bincount(machines, minlength=len(self))
-        whole = np.flatnonzero(self._arrived == self.cores)
-        self._arrived[whole] = 0
+        if self.cores == 1:
+            whole = machines
+        else:
+            np.add.at(self._arrived, machines, 1)
+            whole = np.unique(machines[self._arrived[machines] == self.cores])
+            self._arrived[whole] = 0
         self._changing[whole] = False
         self._on[whole] = pstate == self._on_state
         return whole, pstate == self._on_state

@@ -243,7 +243,7 @@ class JobLifecycle:
         self._limit_calls -= due
         if has_events or not 0 < called == len(due):
             return False
-        return not any(abs(time_s - now_s) <= LAG_S for time_s in self._calls)
+        return not [time_s for time_s in self._calls if abs(time_s - now_s) <= LAG_S]
 
     def close(self, finished: bool) -> None:
         """Report the end of registration if all work is over."""
