@@ -299,6 +299,12 @@ def read_bytes(path: Path | str) -> bytes:
         return Path(path).read_bytes()
 
 
+def sha256_of(path: Path | str) -> str:
+    """Return the SHA-256 of a file, read in parts. Raises InputError if it cannot be read."""
+    with readable(path), Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def read_text(path: Path | str) -> str:
     """Return the text of a UTF-8 file, or of one in gzip, without a byte order mark. Raises InputError."""
     with open_bytes(path) as stream:

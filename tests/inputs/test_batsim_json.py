@@ -285,3 +285,35 @@ def test_envelope_is_read_back_as_events(events):
     assert tuple(event.time_s for event in made) == series.times_s
     assert tuple(event.raw["power_w"] for event in made) == series.values
     assert {event.kind for event in made} == {"generic"}
+
+
+def test_objects_of_a_caller_are_copied_and_owned_ones_are_not():
+    """Both give the same workload; numbers are rounded as Batsim sends them, and ids are full."""
+
+    def described():
+        jobs = [
+            {"id": "1", "subtime": 0.12345678, "res": 2, "profile": "p", "walltime": 9.5, "user": ["a", 0.00000049]}
+        ]
+        return {
+            "nb_res": 4,
+            "jobs": jobs,
+            "profiles": {"p": {"type": "delay", "delay": 3.0000004, "extra": {"x": 1e-9}}},
+        }
+
+    mine, theirs = described(), described()
+    copied = parse_workload(mine, "w0", "here")
+    assert mine == described()
+    taken = parse_workload(theirs, "w0", "here", owned=True)
+    assert taken == copied and taken.raw_profiles == copied.raw_profiles
+    assert taken.jobs[0].raw is theirs["jobs"][0]
+    assert taken.jobs[0].raw == {
+        "id": "w0!1",
+        "subtime": 0.123457,
+        "res": 2,
+        "profile": "p",
+        "walltime": 9.5,
+        "user": ["a", 0.0],
+    }
+    assert taken.raw_profiles["p"] == {"type": "delay", "delay": 3.0, "extra": {"x": 0.0}}
+    silent = parse_workload(described(), "w0", "here", ignore_communication=True, owned=True)
+    assert silent == copied

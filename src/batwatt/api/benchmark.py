@@ -8,7 +8,6 @@ logs.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,7 @@ from batwatt.api.comparison import compare, sample_read
 from batwatt.api.inputs import Platform
 from batwatt.checks import load_json
 from batwatt.errors import BatwattError, InputError, UnknownNameError, argument
-from batwatt.files import read_bytes, read_text, write_json
+from batwatt.files import read_text, sha256_of, write_json
 from batwatt.inputs.batch_logs import USUAL
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.compared import mean_of, sure
@@ -134,7 +133,7 @@ def _check_rules(options: Mapping[str, Any]) -> None:
 
 def entry_of(policy: Path | None, scheduler: str | None, options: Mapping[str, Any], old: Entry | None = None) -> Entry:
     """Return an entry to be run, or an old one with the file of its policy. Raises InputError."""
-    sha256 = "" if policy is None else hashlib.sha256(read_bytes(policy)).hexdigest()
+    sha256 = "" if policy is None else sha256_of(policy)
     if old is None:
         label = scheduler if policy is None else policy.stem
         return Entry(label or "", scheduler or "", options, policy=str(policy or ""), sha256=sha256)

@@ -48,6 +48,10 @@ class Catalogue:
         """Return the `profiles` of SIMULATION_BEGINS."""
         return {name: dict(raws) for name, raws in self._raw.items()}
 
+    def forget(self) -> None:
+        """Drop all profiles, after the end of the simulation."""
+        self.profiles, self._raw = {}, {}
+
     def collect(self, job: JobSpec) -> None:
         """Schedule the drop of the profile of a job that has ended."""
         if not self._collects:
@@ -462,5 +466,10 @@ class Engine:
         self.state[job_id] = RUNNING
 
     def close(self) -> Record:
-        """Return the rows and totals after the end of the simulation."""
+        """Return the rows and totals after the end of the simulation, and forget jobs and profiles.
+
+        Parts of the engine know each other, so that garbage collection would free the tables long after files are made.
+        """
+        self.jobs, self.state = {}, {}
+        self.catalogue.forget()
         return self.recorder.close()

@@ -40,15 +40,16 @@ from batwatt.protocol.job_fields import (
     phases_json,
 )
 from batwatt.protocol.numbers import batsim_float
-from batwatt.protocol.workload4 import parse_job, parsed_workload
+from batwatt.protocol.workload4 import parse_job, parse_workload, workload_object
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 
 def read_workload(
     path: Path | str, name: str = "w0", *, simulate: bool = True, ignore_communication: bool = False
 ) -> Workload:
-    """Read the workload in a Batsim JSON file; see `parsed_workload`. Raises InputError."""
-    return parsed_workload(read_text(path), name, path, simulate, ignore_communication)
+    """Read the workload in a Batsim JSON file; see `parse_workload`. Raises InputError."""
+    data = workload_object(read_text(path), path)
+    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication, owned=True)
 
 
 def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = None) -> tuple[TimedEvent, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from copy import deepcopy
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.errors import InputError, argument
-from batwatt.files import SMALL, read_bytes, read_text
+from batwatt.files import SMALL, read_text, sha256_of
 from batwatt.inputs.batch_logs import USUAL, LogOptions
 from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.convert import SUFFIXES, read_trace, window_workload
@@ -26,7 +25,7 @@ from batwatt.model.signal import Clock, Window
 from batwatt.model.timeline import Timeline, checked_capacity
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import Workload
-from batwatt.protocol.workload4 import parsed_workload
+from batwatt.protocol.workload4 import parse_workload, workload_object
 from batwatt.units import DAY_S, YEAR_S
 
 BEYOND_S = 30 * DAY_S
@@ -145,7 +144,7 @@ def cached_trace(
     trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL
 ) -> Workload:
     """Return `windowed`, with a cache by path and content: a study runs one trace many times in a row."""
-    return _windowed(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit, log)
+    return _windowed(trace, sha256_of(trace), window, hosts, unit, log)
 
 
 @lru_cache(maxsize=2)
@@ -158,9 +157,15 @@ def cached_workload(
 ) -> Workload:
     """Return `read_workload`, with a cache of small files by path and content for the runs of a study."""
     text = read_text(path)
-    return (_small if len(text) <= SMALL else parsed_workload)(text, name, path, simulate, ignore_communication)
+    if len(text) <= SMALL:
+        return _small(text, name, path, simulate, ignore_communication)
+    data = workload_object(text, path)
+    # it may take as much memory as its jobs
+    del text
+    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication, owned=True)
 
 
 @lru_cache(maxsize=32)
 def _small(text: str, name: str, path: Path, simulate: bool, ignore_communication: bool) -> Workload:
-    return parsed_workload(text, name, path, simulate, ignore_communication)
+    data = workload_object(text, path)
+    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication, owned=True)

@@ -99,7 +99,8 @@ def wire_floats(obj: Any, depth: int = 0) -> Any:
         if abs(obj - sent) > 4.8e-7 or 1e8 < abs(obj) < math.inf:
             # near a tie, a further reading and writing by Batsim changes the result
             sent = round(batsim_float(repr(obj)), 6)
-        return sent
+        # of equal numbers one object is enough
+        return obj if sent == obj else sent
     if isinstance(obj, (dict, list, tuple)):
         if depth >= MAX_DEPTH:
             raise RecursionError(TOO_DEEP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
@@ -141,8 +142,11 @@ def parse_profile(raw: Any, where: object) -> Profile:
     return reader(raw, where, _integer(raw.get("ret", 0), "ret", where, -MAX_INT - 1))
 
 
-def parse_job(raw: Any, workload_name: str, where: object) -> JobSpec:
-    """Parse the job of a JSON object; the name of its workload prefixes its id. Raises InputError."""
+def parse_job(raw: Any, workload_name: str, where: object, *, owned: bool = False) -> JobSpec:
+    """Parse the job of a JSON object; the name of its workload prefixes its id. Raises InputError.
+
+    An `owned` object becomes the one of the job, instead of a copy.
+    """
     if not isinstance(raw, dict):
         raise InputError(where, f"a job must be an object, got {shown(raw)}", 'write {"id": 1, "subtime": 0, ...}')
     own = full_id(raw.get("id"), workload_name, where)
@@ -162,7 +166,7 @@ def parse_job(raw: Any, workload_name: str, where: object) -> JobSpec:
         place = f"{where} (id {raw['id']!r})"
         raise InputError(place, f"'walltime' must be > 0 s, got {shown(walltime)}", "leave it out for no limit (or -1)")
     try:
-        sent = {key: value if _plain(value) else wire_floats(value, 1) for key, value in raw.items()}
+        sent = _sent(raw, owned)
         sent["id"] = own
         limit = None if walltime == -1 else batsim_number(walltime)
         return JobSpec(own, batsim_number(submit), hosts, profile, limit, sent)
@@ -172,27 +176,30 @@ def parse_job(raw: Any, workload_name: str, where: object) -> JobSpec:
         raise InputError(where, "a number is too large for a double", "give seconds") from None
 
 
-def parsed_workload(
-    text: str, name: str, path: Path | str, simulate: bool, ignore_communication: bool = False
-) -> Workload:
-    """Parse the workload in the text of a Batsim JSON file.
-
-    With `simulate=False` (for the real Batsim) profiles that only Batsim models are accepted; they are in
-    `raw_profiles` but not in `profiles`. Raises InputError.
-    """
+def workload_object(text: str, path: Path | str) -> Any:
+    """Return the JSON of the text of a Batsim workload file. Raises InputError."""
     if text.strip() and text.lstrip()[0] not in "{[":
         hint = "end its name in that of its format, as in .swf, .sacct or .csv"
         raise InputError(path, "is not JSON, and its name is that of no format of jobs", hint)
-    data = load_json(text, path, parse_float=batsim_float)
-    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication)
+    return load_json(text, path, parse_float=batsim_float)
 
 
 def parse_workload(
-    data: Any, name: str, where: object, *, simulate: bool = True, ignore_communication: bool = False
+    data: Any,
+    name: str,
+    where: object,
+    *,
+    simulate: bool = True,
+    ignore_communication: bool = False,
+    owned: bool = False,
 ) -> Workload:
     """Parse the workload of a JSON object: jobs by (submission time, full id) and the profiles that they use.
 
-    With `ignore_communication` each `com` becomes 0, and a remark counts the profiles where it was not.
+    With `simulate=False` (for the real Batsim) profiles that only Batsim models are accepted; they are in
+    `raw_profiles` but not in `profiles`. Raises InputError.
+
+    With `ignore_communication` each `com` becomes 0, and a remark counts the profiles where it was not. The objects in
+    `data` are copied unless they are `owned`: then nobody else may use them, now or later.
     """
     if not isinstance(data, dict):
         problem = f"a workload must be an object, got {shown(data)}"
@@ -218,16 +225,18 @@ def parse_workload(
 
     refuse_batsim_5(raw_profiles, where)
     jobs: dict[str, JobSpec] = {}
+    place = str(where)
     for index, raw in enumerate(raw_jobs):
-        job = parse_job(raw, name, f"{where}: jobs[{index}]")
+        job = parse_job(raw, name, f"{place}: jobs[{index}]", owned=owned)
         if job.id in jobs:
             raise InputError(f"{where}: jobs[{index}]", f"a second job {job.id!r}", "give each job an id of its own")
         jobs[job.id] = job
     silent = {key: _without_communication(raw) for key, raw in raw_profiles.items()} if ignore_communication else {}
-    profiles = _Profiles(raw_profiles | silent, where, simulate)
+    # silent profiles are compared with those of the file
+    profiles = _Profiles(raw_profiles | silent, place, simulate, owned and not ignore_communication)
     for job in jobs.values():
         if job.profile not in profiles.widths:
-            profiles.use(job.profile, f"{where}: job {job.id!r}")
+            profiles.use(job.profile, f"{place}: job {job.id!r}")
         width = profiles.widths[job.profile]
         if width is not None and width != job.hosts:
             problem = f"'res' is {job.hosts} but its profile {job.profile!r} describes {width} hosts"
@@ -249,8 +258,8 @@ def parse_workload(
 class _Profiles:
     """The profiles that jobs use, each checked once; a composed profile comes after its parts."""
 
-    def __init__(self, raw: Mapping[str, Any], where: object, simulate: bool) -> None:
-        self.raw, self.where, self.simulate = raw, where, simulate
+    def __init__(self, raw: Mapping[str, Any], where: str, simulate: bool, owned: bool) -> None:
+        self.raw, self.where, self.simulate, self.owned = raw, where, simulate, owned
         self.parsed: dict[str, Profile] = {}
         self.sent: dict[str, Mapping[str, Any]] = {}
         self.widths: dict[str, int | None] = {}
@@ -305,7 +314,9 @@ class _Profiles:
             if self.simulate:
                 raise
         try:
-            self.sent[name] = wire_floats(raw)
+            sent = self.sent[name] = _sent(raw, self.owned)
+            # json makes an object of each
+            sent["type"] = sys.intern(sent["type"])
         except RecursionError:
             raise InputError(place, TOO_DEEP, "flatten the profile") from None
         return profile
@@ -391,6 +402,15 @@ def _without_communication(raw: Any) -> Any:
 
 def _silent(com: Any) -> Any:
     return 0 if (json_number(com) or 0.0) > 0.0 else com
+
+
+def _sent(raw: dict[str, Any], owned: bool) -> dict[str, Any]:
+    """Return an object with floats as Batsim sends them: this one if it is owned, else a copy."""
+    sent = raw if owned else dict(raw)
+    for key, value in raw.items():
+        if not _plain(value):
+            sent[key] = wire_floats(value, 1)
+    return sent
 
 
 def _plain(value: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from batwatt._version import __version__
 from batwatt.batsim.batsim4 import EngineConfig
 from batwatt.errors import InputError, argument
-from batwatt.files import is_file, refuse_folder, whole_set, write_json
+from batwatt.files import is_file, refuse_folder, sha256_of, whole_set, write_json
 from batwatt.inputs.spec import SeriesSpec
 from batwatt.model.platform import MachineSpec, Platform
 from batwatt.model.timeline import Timeline
@@ -146,7 +146,7 @@ def _named(source: Any) -> str:
 def digest_of_input(source: Path | Platform | Workload | Timeline) -> dict[str, str]:
     """Return the digest of an input: a file, or an object that was built of one or in this process."""
     if isinstance(source, Path):
-        return {"path": str(source), "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
+        return {"path": str(source), "sha256": sha256_of(source)}
     if isinstance(source, Workload):
         content = repr([(job.id, job.raw) for job in source.jobs] + [dict(source.raw_profiles)])
     elif isinstance(source, Timeline):

@@ -317,6 +317,9 @@ class PreparedRun:
         loads = []
         for workload in self.engine_workloads:
             total += len(workload.jobs)
+            if ours and not workload.recorded:
+                loads.append(workload)
+                continue
             jobs: dict[int, JobSpec] = {}
             lengths_s, slow_s = (
                 run_times_s(workload, speed).tolist() for speed in (self.platform.fastest_flops, least_flops)

@@ -27,7 +27,7 @@ import numpy as np
 
 from batwatt._version import __version__
 from batwatt.errors import BatwattError, InputError, message
-from batwatt.files import PACKAGE, digest_of, is_file, is_folder
+from batwatt.files import PACKAGE, digest_of, is_file, is_folder, sha256_of
 from batwatt.inputs.spec import Quantity, parse_series
 from batwatt.model.platform import Platform
 from batwatt.model.timeline import Timeline
@@ -102,7 +102,7 @@ def digest_of_executable(name: str) -> str:
     path = shutil.which(name)
     if path is None:
         raise InputError("batsim", f"{name!r} is not an executable on PATH", "install Batsim 4.x or give its path")
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return sha256_of(path)
 
 
 def key_of(digest: str, code: str, depends: Sequence[str] = ()) -> str:
