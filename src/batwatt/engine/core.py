@@ -468,7 +468,7 @@ class Engine:
     def close(self) -> Record:
         """Return the rows and totals after the end of the simulation, and forget jobs and profiles.
 
-        Parts of the engine know each other, so that garbage collection would free the tables long after files are made.
+        Parts of the engine refer to each other: garbage collection would free the tables long after files are made.
         """
         self.jobs, self.state = {}, {}
         self.catalogue.forget()

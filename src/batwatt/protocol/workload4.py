@@ -199,7 +199,7 @@ def parse_workload(
     `raw_profiles` but not in `profiles`. Raises InputError.
 
     With `ignore_communication` each `com` becomes 0, and a remark counts the profiles where it was not. The objects in
-    `data` are copied unless they are `owned`: then nobody else may use them, now or later.
+    `data` are copied unless they are `owned`: then they become those of the workload.
     """
     if not isinstance(data, dict):
         problem = f"a workload must be an object, got {shown(data)}"
