@@ -142,14 +142,17 @@ def _carry_out(label: str, spec: RunSpec) -> None:
     """Run under a bar, and print the figures of the run."""
     from batwatt.run.run import run
 
-    with counting_bar("jobs") as bar:
-        task = bar.add_task(printable(label), total=None)
-        report: dict[str, Any] = {
-            "progress": lambda now_s, ended: bar.update(task, completed=ended),
-            "ready": lambda jobs: bar.update(task, total=jobs),
-        }
-        # without a terminal a run reports nothing
-        result = run(spec, **(report if shows_progress() else {}))
+    if shows_progress():
+        with counting_bar("jobs") as bar:
+            task = bar.add_task(printable(label), total=None)
+            result = run(
+                spec,
+                progress=lambda now_s, ended: bar.update(task, completed=ended),
+                ready=lambda jobs: bar.update(task, total=jobs),
+            )
+    else:
+        # a bar that is not drawn takes as long to load as hundreds of jobs to run
+        result = run(spec)
     print_summary(label, result.values, {"prefix": str(spec.prefix)}, result.rejections, result.currency)
     below(f"files: {printable(spec.prefix)}_*.csv, _metrics.json, _metadata.json")
 
