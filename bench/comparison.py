@@ -1,8 +1,8 @@
 """Measure the time of a comparison of systems: 10,000 jobs, 14 cases, two processes, tables and page. `make bench`.
 
-The cases are those of the preset and two more. The share of a case is of the time of both processes; `x` is its time
-over that of the first case. `--machines 13000 --jobs 11000` is a site of 13,000 hosts, where each case of the preset
-has to end in 60 s and all in 6 min. `--profile CASE` prints a profile of a case instead.
+The cases are those of the preset and two more. Times of cases are of the processor; the share of a case is of the time
+of both cores, `x` is its time over that of the first case. `--machines 13000 --jobs 11000` is a site of 13,000 hosts,
+where each case of the preset has to end in 60 s and all in 6 min. `--profile CASE` prints a profile of a case instead.
 """
 
 from __future__ import annotations
@@ -73,15 +73,16 @@ def signal() -> Timeline:
 
 
 def compared(count: int, machines: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:
-    """Run the cases and write their files; return the time of each in s, which processes append to PREFIX.times."""
+    """Run the cases and write their files; return the CPU time of each in s, which processes append to PREFIX.times."""
     times = prefix.with_suffix(".times")
     by_name = {f"case {label!r}": label for label in labels}
     before = executors.execute, executors.execute_silently
 
     def timed(task: CellTask) -> CellOutcome:
+        began_s = time.process_time()
         outcome = before[0](task)
         with times.open("a", encoding="utf-8") as out:
-            out.write(f"{outcome.elapsed_s}\t{by_name[task.name]}\n")
+            out.write(f"{time.process_time() - began_s}\t{by_name[task.name]}\n")
         return outcome
 
     executors.execute = executors.execute_silently = timed
@@ -122,13 +123,12 @@ def main() -> int:
     print(f"{arguments.jobs} jobs on {arguments.machines} machines, {len(labels)} cases, {WORKERS} processes")
     for label in labels:
         share = took[label] / (WORKERS * wall_s)
-        print(f"{label:20s} {took[label]:6.2f} s {share:5.0%} of the time {took[label] / first_s:5.1f} x")
-    rest_s = wall_s - sum(took.values()) / WORKERS
+        print(f"{label:20s} {took[label]:6.2f} s {share:5.0%} of the cores {took[label] / first_s:5.1f} x")
     slow = [label for label in labels if many and took[label] >= MOST_S]
     if slow:
         print(f"MISSED {MOST_S:g} s a case:", ", ".join(slow))
     verdict = "met" if wall_s < most_s else "MISSED"
-    print(f"in all {wall_s:.1f} s, {rest_s:.1f} s of it reading, tables and page (target {most_s:g} s: {verdict})")
+    print(f"in all {wall_s:.1f} s with reading, tables and page (target {most_s:g} s: {verdict})")
     return 1 if slow or wall_s >= most_s else 0
 
 
