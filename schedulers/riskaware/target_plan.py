@@ -5,11 +5,11 @@ At one time starts come first, then ends, then a change of the number of machine
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass
 from typing import Final, final
 
+from librt.vecs import append, pop
 from mypy_extensions import i64
 
 from batwatt.arrays import integers, reals
@@ -26,6 +26,8 @@ RUNNING: Final = 1
 RESTATED: Final = 2
 OVER: Final = 3
 """States of a task: planned; running; running, to be announced again after a re-mapping; over."""
+MANY: Final = 1 << 32
+"""More tasks than a plan has."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class PlannedTask:
     """A job as it is planned; times in s.
 
     `run_s` is the time of its next run, `rerun_s` that of the run after it if this one is killed now: infinite if
-    the job is lost then. `machine` is -1 for none.
+    the job is lost then. `machine` is -1 for none. `number` counts arrivals.
     """
 
     def __init__(self, release_s: float, length_s: float, run_s: float, cores: int, category: float) -> None:
@@ -63,6 +65,7 @@ class PlannedTask:
         self.rerun_s = length_s
         self.cores: i64 = cores
         self.category = category
+        self.number: i64 = -1
         self.machine: i64 = 0
         self.start_s = 0.0
         self.end_s = 0.0
@@ -74,72 +77,146 @@ class Profile:
     """The cores of a machine that are in use, as a step function of time: `used[k]` from `since[k]` on.
 
     Steps before `first` are over, the last is 0 for ever. `load` has the cores in use after the last event of the
-    machine, `waiting` the tasks that are planned and not yet started.
+    machine, `waiting` the tasks that are planned and not yet started, `deleted` the steps deleted since it was cleared.
     """
 
     def __init__(self) -> None:
-        self.since: list[float] = [0.0]
-        self.used: list[int] = [0]
-        self.first: i64 = 0
+        self.clear(0.0)
         self.load: i64 = 0
         self.waiting: i64 = 0
 
     def clear(self, now_s: float) -> None:
         """Forget all that runs and is planned."""
-        self.since, self.used = [now_s], [0]
-        self.first = self.load = self.waiting = 0
+        self.since, self.used = reals([now_s]), integers([0])
+        self.first: i64 = 0
+        self.deleted: i64 = 0
+        self.load = self.waiting = 0
 
-    def occupy(self, k: i64, start_s: float, end_s: float, cores: i64) -> i64:
-        """Use `cores` cores in [start_s, end_s[, which begins in step k; neighbours of equal use become one step.
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing runs or is planned."""
+        return self.first == len(self.since) - 1
 
-        Return the number of steps that have become part of another one.
-        """
+    def _insert(self, k: i64, since_s: float, used: i64) -> None:
+        """Insert a step before step k."""
+        self.since = times = append(self.since, since_s)
+        self.used = uses = append(self.used, used)
+        i: i64 = len(times) - 1
+        while i > k:
+            times[i], uses[i] = times[i - 1], uses[i - 1]
+            i -= 1
+        times[k], uses[k] = since_s, used
+
+    def _delete(self, k: i64) -> None:
+        """Delete step k."""
+        times, uses = self.since, self.used
+        last: i64 = len(times) - 1
+        for i in range(k, last):
+            times[i], uses[i] = times[i + 1], uses[i + 1]
+        self.since, _ = pop(times)
+        self.used, _ = pop(uses)
+        self.deleted += 1
+
+    def occupy(self, k: i64, start_s: float, end_s: float, cores: i64) -> None:
+        """Use `cores` cores in [start_s, end_s[, which begins in step k; neighbours of equal use become one step."""
         since, used = self.since, self.used
         last: i64 = len(since) - 1
-        end, joined = k, 0
+        begin, end = k, k
         while end < last and since[end + 1] < end_s:
             end += 1
         if end == last or since[end + 1] > end_s:
-            since.insert(end + 1, end_s)
-            used.insert(end + 1, used[end])
+            self._insert(end + 1, end_s, used[end])
         elif used[end + 1] == used[end] + cores:
-            del since[end + 1], used[end + 1]
-            joined += 1
-        begin = k
+            self._delete(end + 1)
         if since[k] < start_s:
             begin, end = k + 1, end + 1
-            since.insert(begin, start_s)
-            used.insert(begin, used[k])
+            self._insert(begin, start_s, used[k])
         elif k > self.first and used[k - 1] == used[k] + cores:
             # step k is part of the one before, which has its use already
-            del since[k], used[k]
+            self._delete(k)
             end -= 1
-            joined += 1
+        used = self.used
         for i in range(begin, end + 1):
             used[i] += cores
-        return joined
 
-    def trim(self, now_s: float) -> i64:
-        """Forget steps that are over, and update the load; return the number of deleted steps."""
+    def trim(self, now_s: float) -> None:
+        """Forget steps that are over, and update the load."""
         k, since = self.first, self.since
         last: i64 = len(since) - 1
         while k < last and since[k + 1] <= now_s:
             k += 1
         self.first, self.load = k, self.used[k]
-        if k <= FAR or 2 * k <= last:
-            return 0
-        # most of the steps are over
-        del since[:k], self.used[:k]
-        self.first = 0
-        return k
+        if k > FAR and 2 * k > last:
+            # most of the steps are over
+            self.since, self.used = since[k:], self.used[k:]
+            self.first = 0
+            self.deleted += k
+
+
+@final
+class Events:
+    """The planned starts and ends of tasks by time, then kind, machine and task: a binary heap.
+
+    Each has its time in s and its rank, a number that orders those of one time.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._times = reals([])
+        self._ranks = integers([])
+
+    def first_s(self) -> float:
+        """Return the time of the first event, infinite if there is none."""
+        return self._times[0] if len(self._times) > 0 else math.inf
+
+    def add(self, time_s: float, rank: i64) -> None:
+        """Add an event."""
+        self._times = times = append(self._times, time_s)
+        self._ranks = ranks = append(self._ranks, rank)
+        i: i64 = len(times) - 1
+        while i > 0:
+            above = (i - 1) >> 1
+            if times[above] < time_s or (times[above] == time_s and ranks[above] <= rank):
+                break
+            times[i], ranks[i] = times[above], ranks[above]
+            i = above
+        times[i], ranks[i] = time_s, rank
+
+    def pop(self) -> i64:
+        """Remove the first event; return its rank."""
+        first = self._ranks[0]
+        self._times, time_s = pop(self._times)
+        self._ranks, rank = pop(self._ranks)
+        times, ranks = self._times, self._ranks
+        count: i64 = len(times)
+        if count == 0:
+            return first
+        i: i64 = 0
+        below: i64 = 1
+        while below < count:
+            other = below + 1
+            if other < count and (
+                times[other] < times[below] or (times[other] == times[below] and ranks[other] < ranks[below])
+            ):
+                below = other
+            if time_s < times[below] or (time_s == times[below] and rank <= ranks[below]):
+                break
+            times[i], ranks[i] = times[below], ranks[below]
+            i, below = below, 2 * below + 1
+        times[i], ranks[i] = time_s, rank
+        return first
 
 
 @final
 class TargetPlan:
     """The machines and all tasks, which are numbered by their arrival.
 
-    `alive` machines are on, the first `usable` of them are M_use; `worst` is S+. All tasks below `lowest` are over. No
-    step of machine m before `roomy` has room for c cores, nor is there any before `room_s`; both in cell c * M + m.
+    `alive` machines are on, the first `usable` of them are M_use; `worst` is S+. All tasks but those `left` are over.
+    No step of machine m before `roomy`, counted with those deleted, has room for c cores, nor is there any before
+    `room_s`; both in cell c * M + m.
     """
 
     def __init__(self, machines: int, cores: int, settings: TargetSettings) -> None:
@@ -156,7 +233,7 @@ class TargetPlan:
         self.usable: i64 = 0
         self.worst = 1.0
         self.tasks: list[PlannedTask] = []
-        self._lowest: i64 = 0
+        self._left: list[PlannedTask] = []
         self._machines: i64 = machines
         self._profiles = [Profile() for _ in range(machines)]
         self._held = integers([0] * machines)
@@ -165,8 +242,7 @@ class TargetPlan:
         """The sum of `_held` on the usable machines."""
         self._roomy = integers([0] * (machines * (cores + 1)))
         self._room_s = reals([0.0] * (machines * (cores + 1)))
-        # time, kind, machine, task
-        self._events: list[tuple[float, int, int, int]] = []
+        self._events = Events()
         self._decisions: list[int] = []
 
     # M_use ------------------------------------------------------------------------------------------------------
@@ -224,19 +300,6 @@ class TargetPlan:
         at: i64 = int(task.category * float(choices))
         return min(at, choices - 1) * pack
 
-    def _occupy(self, m: i64, k: i64, start_s: float, end_s: float, cores: i64) -> None:
-        self._renumber(m, self._profiles[m].occupy(k, start_s, end_s, cores))
-
-    def _renumber(self, m: i64, by: i64) -> None:
-        """Follow steps that have moved down by `by` places at most."""
-        if by > 0:
-            for c in range(self._cores + 1):
-                self._roomy[c * self._machines + m] -= by
-
-    def _trim(self, m: i64, now_s: float) -> None:
-        self._renumber(m, self._profiles[m].trim(now_s))
-        self._count(m)
-
     def _clear(self, m: i64, now_s: float) -> None:
         self._profiles[m].clear(now_s)
         self._count(m)
@@ -255,11 +318,11 @@ class TargetPlan:
         room = self._cores - cores
         # until the machine is cleared its profile only fills, and steps only move up
         cell = cores * self._machines + m
-        k = max(profile.first, self._roomy[cell])
+        k = max(profile.first, self._roomy[cell] - profile.deleted)
         while used[k] > room:
             k += 1
         start_s = since[k]
-        self._roomy[cell] = k
+        self._roomy[cell] = k + profile.deleted
         self._room_s[cell] = start_s
         start_s = max(now_s, start_s)
         while start_s <= before_s:
@@ -273,14 +336,13 @@ class TargetPlan:
             start_s = since[k]
         return math.inf, k
 
-    def _plan(self, number: i64, m: i64, k: i64, start_s: float) -> None:
+    def _plan(self, task: PlannedTask, m: i64, k: i64, start_s: float) -> None:
         """Plan the task on machine m from step k on."""
-        task = self.tasks[number]
         end_s = start_s + task.run_s
-        self._occupy(m, k, start_s, end_s, task.cores)
+        self._profiles[m].occupy(k, start_s, end_s, task.cores)
         task.machine, task.start_s, task.end_s, task.state = m, start_s, end_s, PLANNED
         self._wait(m)
-        self._add(start_s, START, m, number)
+        self._add(start_s, START, m, task.number)
         if not self._paper:
             self._stretched(task, end_s)
 
@@ -289,20 +351,20 @@ class TargetPlan:
         self._count(m)
 
     def _add(self, time_s: float, kind: i64, m: i64, number: i64) -> None:
-        heapq.heappush(self._events, (time_s, kind, m, number))
+        self._events.add(time_s, (kind * self._machines + m) * MANY + number)
 
     def _stretched(self, task: PlannedTask, end_s: float) -> None:
         """Update S+ by the end of a task."""
         self.worst = max(self.worst, (end_s - task.release_s) / task.length_s)
 
-    def _map(self, number: i64, target: i64, distance: i64, now_s: float, drop: bool) -> None:
+    def _map(self, task: PlannedTask, target: i64, distance: i64, now_s: float, drop: bool) -> None:
         """Choose a machine for the task: the first within the limit, else the one of least stretch of those probed.
 
         With `paper`: the target if the task starts now or is within the limit there, else the nearest where it starts
         now, else the target within S+, else the one of least stretch. With `drop` a task without a first choice is
         over.
         """
-        task, usable, paper = self.tasks[number], self.usable, self._paper
+        usable, paper = self.usable, self._paper
         if usable == 0:
             # planned nowhere until a machine comes
             task.machine, task.state = -1, OVER if drop else PLANNED
@@ -323,7 +385,7 @@ class TargetPlan:
                 break
             start_s, k = self._earliest(first, now_s, run_s, cores, before_s)
             if start_s == first_s:
-                self._plan(number, first, k, start_s)
+                self._plan(task, first, k, start_s)
                 return
             before_s = min(before_s, start_s)
             if room_s[cell + first] == first_s:
@@ -332,15 +394,15 @@ class TargetPlan:
         place: i64 = 0
         own_place: i64 = 0
         for probe in range(2 * distance + 1):
-            step = (probe + 1) // 2
-            m = target + step if probe % 2 == 1 else target - step
+            step = (probe + 1) >> 1
+            m = target + step if probe & 1 else target - step
             if m < 0 or m >= usable or room_s[cell + m] > before_s:
                 continue
             start_s, k = self._earliest(m, now_s, run_s, cores, before_s)
             if paper:
                 taken = start_s <= now_s or (probe == 0 and start_s <= latest_s)
             else:
-                taken = start_s <= latest_s or self._empty(m)
+                taken = start_s <= latest_s or self._profiles[m].is_empty
             if taken:
                 best, least_s, place = m, start_s, k
                 break
@@ -358,20 +420,20 @@ class TargetPlan:
         within_s = task.release_s + self.worst * SLACK * task.length_s - run_s
         if paper and not taken and own_s <= within_s:
             best, least_s, place = target, own_s, own_place
-        self._plan(number, best, place, least_s)
-
-    def _empty(self, m: i64) -> bool:
-        """Return whether nothing runs or is planned on a machine."""
-        profile = self._profiles[m]
-        return profile.first == len(profile.since) - 1
+        self._plan(task, best, place, least_s)
 
     # events -----------------------------------------------------------------------------------------------------
 
     def _happen(self, until_s: float) -> None:
         """Carry out starts and ends that are planned until a time."""
         events = self._events
-        while events and events[0][0] <= until_s:
-            time_s, kind, m, number = heapq.heappop(events)
+        while events.first_s() <= until_s:
+            time_s = events.first_s()
+            rank = events.pop()
+            number = rank & (MANY - 1)
+            place = rank >> 32
+            kind: i64 = START if place < self._machines else END
+            m = place - kind * self._machines
             task = self.tasks[number]
             state = task.state
             if task.machine != m:
@@ -387,7 +449,8 @@ class TargetPlan:
                 self._stretched(task, time_s)
             else:
                 continue
-            self._trim(m, time_s)
+            self._profiles[m].trim(time_s)
+            self._count(m)
             self._adapt()
 
     def _change(self, alive: i64, now_s: float) -> None:
@@ -403,28 +466,29 @@ class TargetPlan:
         if alive > before:
             self._adapt()
         usable = min(max(self.usable, 1), alive)
-        self._events = []
-        for m in range(self._machines):
+        self._events.clear()
+        # on the others nothing was planned since they were cleared
+        for m in range(max(before, alive)):
             self._clear(m, now_s)
         self._use(usable)
-        for number in range(self._lowest, len(self.tasks)):
-            task = self.tasks[number]
+        self._left = left = [task for task in self._left if task.state != OVER]
+        for task in left:
             if task.state != RUNNING:
                 continue
             m = task.machine
             if m >= alive:
-                self._decisions.append(-1 - number)
+                self._decisions.append(-1 - task.number)
                 task.run_s = task.rerun_s
                 task.state = PLANNED if task.rerun_s < math.inf else OVER
                 continue
-            self._occupy(m, self._profiles[m].first, now_s, task.end_s, task.cores)
+            profile = self._profiles[m]
+            profile.occupy(profile.first, now_s, task.end_s, task.cores)
             task.state, task.start_s = RESTATED, now_s
             self._wait(m)
-            self._add(now_s, START, m, number)
-        for number in range(self._lowest, len(self.tasks)):
-            task = self.tasks[number]
+            self._add(now_s, START, m, task.number)
+        for task in left:
             if task.state == PLANNED:
-                self._map(number, self._target(task), self._distance, now_s, False)
+                self._map(task, self._target(task), self._distance, now_s, False)
         self._adapt()
         self._happen(now_s)
 
@@ -437,17 +501,16 @@ class TargetPlan:
         """
         self._decisions = []
         self._happen(until_s)
-        while self._lowest < len(self.tasks) and self.tasks[self._lowest].state == OVER:
-            self._lowest += 1
         if change >= 0:
             self._change(change, until_s)
         for task in arrivals:
-            number = len(self.tasks)
+            task.number = len(self.tasks)
             self.tasks.append(task)
+            self._left.append(task)
             if task.run_s < task.length_s:
-                self._map(number, 0, self.alive, until_s, self._drop)
+                self._map(task, 0, self.alive, until_s, self._drop)
             else:
-                self._map(number, self._target(task), self._distance, until_s, False)
+                self._map(task, self._target(task), self._distance, until_s, False)
             self._happen(until_s)
         return self._decisions
 
@@ -462,21 +525,22 @@ class TargetPlan:
             return self._decisions
         # by start and then number
         waiting: list[tuple[float, int]] = []
+        profile = self._profiles[m]
         self._clear(m, now_s)
-        for other in range(self._lowest, len(self.tasks)):
-            task = self.tasks[other]
+        for task in self._left:
             if task.machine != m:
                 continue
             if task.state == PLANNED:
-                waiting.append((task.start_s, other))
+                waiting.append((task.start_s, task.number))
             elif task.state == RUNNING:
-                self._occupy(m, self._profiles[m].first, now_s, task.end_s, task.cores)
+                profile.occupy(profile.first, now_s, task.end_s, task.cores)
         waiting.sort()
         for _, again in waiting:
             task = self.tasks[again]
             start_s, k = self._earliest(m, now_s, task.run_s, task.cores, math.inf)
-            self._plan(again, m, k, start_s)
-        self._trim(m, now_s)
+            self._plan(task, m, k, start_s)
+        profile.trim(now_s)
+        self._count(m)
         self._adapt()
         self._happen(now_s)
         return self._decisions

@@ -20,10 +20,10 @@ RUNS = st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(1, 3))
 def test_a_profile_adds_up_what_runs(runs):
     profile = Profile()
     for start, length, cores in runs:
-        profile.occupy(bisect_right(profile.since, start) - 1, start, start + length, cores)
+        profile.occupy(bisect_right(list(profile.since), start) - 1, start, start + length, cores)
     for at in range(20):
         expected = sum(cores for start, length, cores in runs if start <= at < start + length)
-        assert profile.used[bisect_right(profile.since, at) - 1] == expected
-    assert all(one < two for one, two in pairwise(profile.since))
+        assert profile.used[bisect_right(list(profile.since), at) - 1] == expected
+    assert all(one < two for one, two in pairwise(list(profile.since)))
     # neighbours of equal use are one step
-    assert all(one != two for one, two in pairwise(profile.used))
+    assert all(one != two for one, two in pairwise(list(profile.used)))
