@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -51,9 +51,8 @@ class MachinePlanner(ABC):
     is a sequence in which number n stands for the start of job n on `machine_of(n)`, and -1 - n for its kill.
     """
 
-    def __init__(self) -> None:
-        self.victim: VictimRule = Resubmit()
-        """Rule for the jobs that it kills; set by the scheduler."""
+    victim: VictimRule = Resubmit()
+    """Rule for the jobs that it kills; set by the scheduler."""
 
     @abstractmethod
     def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[RiskawareJob] = ()) -> Sequence[int]:
@@ -85,10 +84,6 @@ class MachinePlanner(ABC):
     @abstractmethod
     def end_s(self, number: int) -> float:
         """Return the time in s at which a started job is to end."""
-
-    def is_end_within(self, jobs: Sequence[RiskawareJob], first_s: float, last_s: float) -> bool:
-        """Return whether one of some started jobs is to end from `first_s` to `last_s`."""
-        return any(first_s <= self.end_s(job.number) <= last_s for job in jobs)
 
     @abstractmethod
     def machines_alive(self) -> Collection[int]:
@@ -131,7 +126,6 @@ def hand_over(
     return decisions, dropped, changed
 
 
-@final
 class FirstFitStrategy(MachinePlanner):
     """First fit: a job goes to the first machine, by index, that has enough cores free; else it waits.
 
@@ -148,7 +142,6 @@ class FirstFitStrategy(MachinePlanner):
     """
 
     def __init__(self, machines: int, cores: int, rng: np.random.Generator | None = None, as_published: bool = True):
-        super().__init__()
         self._free = [cores] * machines
         shuffled = rng is not None and as_published
         self._rank = rng.permutation(machines).tolist() if rng is not None and shuffled else list(range(machines))
@@ -260,10 +253,7 @@ class FirstFitStrategy(MachinePlanner):
     def _fill(self, time_s: float) -> None:
         while self._queued:
             most = self._most_free()
-            first: tuple[float, int] | None = None
-            for cores, queue in self._waiting.items():
-                if cores <= most and queue and (first is None or queue[0] < first):
-                    first = queue[0]
+            first = min((queue[0] for cores, queue in self._waiting.items() if cores <= most and queue), default=None)
             if first is None:
                 return
             job = self._jobs[first[1]]
@@ -287,12 +277,10 @@ class FirstFitStrategy(MachinePlanner):
 _NUMBER = re.compile(r"\d+")
 
 
-@final
 class Targets(MachinePlanner):
     """Local queues with planned starts; docs/explanation/riskaware.md has the rules, `TargetPlan` applies them."""
 
     def __init__(self, machines: int, cores: int, settings: TargetSettings, categories: Categories) -> None:
-        super().__init__()
         self.settings = settings
         self._categories = categories
         self._arrived = 0

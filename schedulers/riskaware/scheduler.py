@@ -21,10 +21,8 @@ from batwatt.schedulers.riskaware.planners import (
     MachinePlanner,
     RiskawareJob,
     RiskawareState,
-    Targets,
     hand_over,
 )
-from batwatt.schedulers.riskaware.target_plan import TargetSettings
 from batwatt.scheduling.base import VICTIM, OptionValues, PartChoice
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.cluster import outage
@@ -125,6 +123,9 @@ def _targets(
     machines: int, cores: int, capacity: Timeline, options: RiskawareOptions, limit: float = 1.0, pack: int = 1
 ) -> MachinePlanner:
     """Return the planner of a target strategy."""
+    # compiled code takes a moment to load, and first fit does without it
+    from batwatt.schedulers.riskaware.planners import Targets, TargetSettings
+
     distance = math.ceil(round(DISTANCE * machines, 9)) if options.distance is None else options.distance
     settings = TargetSettings(
         always=int(min(capacity.values)) if options.always is None else options.always,
@@ -177,8 +178,6 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
         count, self.cores = len(self.hosts), self.hosts.cores
         self.fleet = Fleet(count, self.cores, np.inf)
         self.fleet.paces = self.paces
-        self._checks_lengths = not self.victim.needs_lengths and not (self.paces != 1.0).any()
-        """True if a job is rejected that is longer than machines are ever alive."""
         self._queues: list[deque[RiskawareJob]] = [deque() for _ in range(count)]
         self._alive = np.ones(count, dtype=np.bool_)
         self._machine_of = list(range(count))
@@ -195,7 +194,8 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
             self.lifecycle.reject([job], f"wider than a machine of {self.cores} cores")
             return
         release_s, length_s, run_s = self.lengths.described(job)
-        why = self.lifecycle.too_long(self.capacity, 1, "machines", run_s) if self._checks_lengths else ""
+        loses = not self.victim.needs_lengths and not (self.paces != 1.0).any()
+        why = self.lifecycle.too_long(self.capacity, 1, "machines", run_s) if loses else ""
         if why:
             self.lifecycle.reject([job], why)
             return
@@ -371,7 +371,8 @@ class Riskaware(CapacityScheduler[RiskawareOptions]):
     def _start(self, place: int, number: int) -> None:
         """Start the jobs due on a planned machine on a real one, as far as they are here and its cores are free."""
         now_s = self.bs.time()
-        if self.planner.is_end_within(self.fleet.on(number), now_s - LAG_S, now_s + REPORTED_S):
+        ends_s = [self.planner.end_s(other.number) for other in self.fleet.on(number)]
+        if any(now_s - LAG_S <= end_s <= now_s + REPORTED_S for end_s in ends_s):
             return  # ends of this very time come in another message, and cores are taken in the order of their ids
         left: deque[RiskawareJob] = deque()
         for work in self._queues[place]:
