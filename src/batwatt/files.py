@@ -398,9 +398,8 @@ def digest_of(path: Path) -> str | None:
     """Return the SHA-256 of a file's content; None if it cannot be read. Raises InputError for a device."""
     refuse_device(path)
     try:
-        with path.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-    except (OSError, ValueError):
+        return sha256_of(path)
+    except InputError:
         return None
 
 
