@@ -14,13 +14,14 @@ import ast
 import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from batwatt.checks import load_json, load_strict, shown
 from batwatt.errors import InputError
-from batwatt.files import read_text
+from batwatt.files import SMALL, read_text
 from batwatt.inputs.jobs import HOSTS, SUBMISSION, TimeUnit, read_jobs_csv
 from batwatt.model.work import PhaseModel, ShiftJob
 from batwatt.model.workload import LENGTH, Workload
@@ -45,10 +46,29 @@ from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 
 def read_workload(
-    path: Path | str, name: str = "w0", *, simulate: bool = True, ignore_communication: bool = False
+    path: Path | str,
+    name: str = "w0",
+    *,
+    simulate: bool = True,
+    ignore_communication: bool = False,
+    shared: bool = False,
 ) -> Workload:
-    """Read the workload in a Batsim JSON file; see `parse_workload`. Raises InputError."""
-    data = workload_object(read_text(path), path)
+    """Read the workload in a Batsim JSON file; see `parse_workload`. Raises InputError.
+
+    With `shared` small files are in a cache by path and content, for the runs of a study.
+    """
+    text = read_text(path)
+    if shared and len(text) <= SMALL:
+        return _small(text, name, path, simulate, ignore_communication)
+    data = workload_object(text, path)
+    # a long one takes as much memory as its jobs
+    del text
+    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication, owned=True)
+
+
+@lru_cache(maxsize=32)
+def _small(text: str, name: str, path: Path | str, simulate: bool, ignore_communication: bool) -> Workload:
+    data = workload_object(text, path)
     return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication, owned=True)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.errors import InputError, argument
-from batwatt.files import SMALL, read_text, sha256_of
+from batwatt.files import sha256_of
 from batwatt.inputs.batch_logs import USUAL, LogOptions
 from batwatt.inputs.batsim_files import read_workload
 from batwatt.inputs.convert import SUFFIXES, read_trace, window_workload
@@ -25,7 +25,6 @@ from batwatt.model.signal import Clock, Window
 from batwatt.model.timeline import Timeline, checked_capacity
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import Workload
-from batwatt.protocol.workload4 import parse_workload, workload_object
 from batwatt.units import DAY_S, YEAR_S
 
 BEYOND_S = 30 * DAY_S
@@ -81,7 +80,7 @@ def json_workloads(
         raise InputError(argument("mmax_workload"), f"the trace {traces[0]} has no 'nb_res'", f"use {argument('mmax')}")
     if ignore_communication and not simulate:
         raise InputError(argument("ignore_communication"), "a real Batsim simulates communication", "leave it out")
-    read = partial(cached_workload if shared else read_workload, simulate=simulate)
+    read = partial(read_workload, simulate=simulate, shared=shared)
     numbered = [] if traces else enumerate(paths)
     return [read(path, f"w{i}", ignore_communication=ignore_communication) for i, path in numbered]
 
@@ -150,22 +149,3 @@ def cached_trace(
 @lru_cache(maxsize=2)
 def _windowed(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit, log: LogOptions) -> Workload:
     return windowed(trace, window, hosts, unit, log)
-
-
-def cached_workload(
-    path: Path, name: str = "w0", *, simulate: bool = True, ignore_communication: bool = False
-) -> Workload:
-    """Return `read_workload`, with a cache of small files by path and content for the runs of a study."""
-    text = read_text(path)
-    if len(text) <= SMALL:
-        return _small(text, name, path, simulate, ignore_communication)
-    data = workload_object(text, path)
-    # it may take as much memory as its jobs
-    del text
-    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication, owned=True)
-
-
-@lru_cache(maxsize=32)
-def _small(text: str, name: str, path: Path, simulate: bool, ignore_communication: bool) -> Workload:
-    data = workload_object(text, path)
-    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication, owned=True)

@@ -15,9 +15,9 @@ from typing import IO, Any
 from batwatt._version import __version__
 from batwatt.errors import InputError, argument, errors_of, extra
 from batwatt.files import read_text
-from batwatt.inputs.batsim_files import read_events
+from batwatt.inputs.batsim_files import read_events, read_workload
 from batwatt.inputs.formats import read_reference
-from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
+from batwatt.inputs.load import BEYOND_S, is_trace, machines_of, windowed
 from batwatt.inputs.platform_files import platform_of
 from batwatt.inputs.signal import read_series
 from batwatt.inputs.spec import SeriesSpec
@@ -285,7 +285,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             else:
                 # cached for the runs
                 ignore = spec.ignore_communication
-                cached_workload(jobs.path, simulate=spec.engine != "batsim", ignore_communication=ignore)
+                read_workload(jobs.path, simulate=spec.engine != "batsim", ignore_communication=ignore, shared=True)
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots)):
