@@ -186,6 +186,9 @@ class _Search:
         worths = knapsack.worths.copy()
         worths[knapsack.widths > knapsack.first, BOTH] = -math.inf
         worths[knapsack.widths > knapsack.second, SECOND] = -math.inf
+        uses = worths[:, BOTH:]
+        # to hold what is not worth it is never chosen
+        uses[uses <= worths[:, :BOTH]] = -math.inf
         self._worths = worths
         self._prices = _prices(self._widths, worths, *self._start)
         first_price, both_price = self._prices[0], sum(self._prices)
@@ -244,7 +247,7 @@ class _Search:
         keys, sums, parts = [], [], []
         for choice, down, right in ((NONE, 0, 0), (BOTH, width, width), (SECOND, 0, width)):
             worth = worths[choice]
-            if worth == -math.inf or (choice != NONE and worth <= worths[NONE]):
+            if worth == -math.inf:
                 continue
             fits = np.flatnonzero((a >= down) & (b >= right))
             keys.append((a[fits] - down) * columns + b[fits] - right)
@@ -252,16 +255,9 @@ class _Search:
             parts.append((choice, worth, fits))
         if not parts:
             return a[:0], b[:0], above[:0]
-        every = np.concatenate(keys)
-        order = np.argsort(every, kind="stable")
-        ordered = every[order]
-        new = np.ones(len(every), np.bool_)
-        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-        begins = np.flatnonzero(new)
-        cells = ordered[begins]
-        most = np.maximum.reduceat(np.concatenate(sums)[order], begins) if len(cells) else np.zeros(0)
-        positions = np.empty(len(every), np.int64)
-        positions[order] = np.cumsum(new) - 1
+        cells, positions = np.unique(np.concatenate(keys), return_inverse=True)
+        most = np.full(len(cells), -math.inf)
+        np.maximum.at(most, positions, np.concatenate(sums))
         begin = 0
         for choice, worth, fits in parts:
             level.links.append((choice, worth, fits, positions[begin : begin + len(fits)]))

@@ -104,9 +104,9 @@ def test_growth_of_a_search_is_not_that_of_a_table(monkeypatch):
     levels = knapsacks._Search._levels
 
     def counted(self, goal):
-        found = levels(self, goal)
-        counts.append(sum(len(level.worth) for level in found))
-        return found
+        reached = levels(self, goal)
+        counts.append(sum(len(level.worth) for level in reached))
+        return reached
 
     monkeypatch.setattr(knapsacks._Search, "_levels", counted)
     monkeypatch.setattr(knapsacks, "SMALL_CELLS", 0)
