@@ -580,8 +580,8 @@ class MachineHosts:
         if self.cores == 1:
             whole = machines
         else:
-            np.add.at(self._arrived, machines, 1)
-            whole = np.unique(machines[self._arrived[machines] == self.cores])
+            self._arrived += np.bincount(machines, minlength=len(self))
+            whole = np.flatnonzero(self._arrived == self.cores)
             self._arrived[whole] = 0
         self._changing[whole] = False
         self._on[whole] = pstate == self._on_state
