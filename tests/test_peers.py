@@ -11,7 +11,7 @@ import pytest
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 sys.path.insert(0, str(BENCH))
-import peers  # noqa: E402
+import peers  # noqa: E402  (bench/ is not installed)
 
 
 def program(folder: Path, printed: str = "1.4.0") -> Path:
