@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
-import subprocess
 import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+
+from apart import cpu_s_of
 
 JOBS, LOAD = 1000, 0.75
 LONGEST_S = 86400.0
@@ -46,10 +46,7 @@ def cpu_s(folder: Path, hosts: int, response: str) -> float:
     command = [sys.executable, "-m", "batwatt", "run", "-w", path, "--machines", str(hosts), "--cores", "1", "-q"]
     envelope = ["--envelope", "walk:mean=0.6,range=0.5,period=1800,seed=1"]
     options = ["-s", "powercap", "-o", f"response={response}", "-o", "backfilling=easy", "-e", folder / "x"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([*command, *envelope, *options], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu_s_of([*command, *envelope, *options])
 
 
 def main() -> int:

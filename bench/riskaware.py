@@ -12,10 +12,11 @@ import argparse
 import json
 import math
 import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from apart import cpu_s_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from papers.pmbs23 import peer
@@ -40,10 +41,7 @@ COMMAND = ["run", "--machines", "152", "--cores", "24", "-w", str(TRACE), "--cap
 def ours(strategy: str, folder: Path) -> float:
     """Return the CPU time in s of the whole command."""
     options = ["--window", "864000:1468800", "-o", json.dumps({"strategy": strategy}), "-e", str(folder / "x")]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-m", "batwatt", *COMMAND, *options], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu_s_of([sys.executable, "-m", "batwatt", *COMMAND, *options])
 
 
 def theirs(program: str, strategy: str, folder: Path) -> float:
