@@ -269,7 +269,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self.shares.remove(number)
         self._look_again()
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Ignore p-states: speeds change at once."""
 
     # steps ------------------------------------------------------------------------------------------------------

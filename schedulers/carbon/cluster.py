@@ -299,9 +299,9 @@ class CarbonCluster:
         idle = machines[(fleet.in_service & ~fleet.out & (fleet.free == fleet.cores))[machines]]
         return coming[: max(0, more)], idle[::-1][: max(0, -more)]
 
-    def switched(self, low: int, high: int, pstate: int) -> None:
-        """Note that hosts low .. high have arrived in a p-state."""
-        self._hosts.arrived(low, high, pstate)
+    def switched(self, mask: int, pstate: int) -> None:
+        """Note that hosts have arrived in a p-state."""
+        self._hosts.arrived(mask, pstate)
 
 
 class PhaseCluster(CarbonCluster):

@@ -266,10 +266,10 @@ class Carbon(Scheduler[CarbonOptions]):
         self.lifecycle.live += 1
         self._await(job)
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Note that hosts arrived in a p-state."""
-        super().onMachinePStateChanged(nodeid, pstate)
-        self.cluster.switched(*nodeid, int(pstate))
+        super().onHostsArrived(mask, pstate)
+        self.cluster.switched(mask, pstate)
 
     def onJobCompletion(self, job: BatsimJob) -> None:
         """End a piece: the next one of its segment follows at once."""

@@ -146,9 +146,9 @@ class Checkpoint(CapacityScheduler[CheckpointOptions]):
         """End a segment."""
         self.segments.ended(job, self.stopped)
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Note that there may be room."""
-        super().onMachinePStateChanged(nodeid, pstate)
+        super().onHostsArrived(mask, pstate)
         self.segments.room = True
 
     # times ------------------------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         self.predictor.learn(self._submitted(job), power)
         self._learned += 1
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Ignore p-states: no host is switched."""
 
     def onNoMoreEvents(self) -> None:

@@ -14,7 +14,6 @@ from copy import copy
 from typing import ClassVar, TypeVar
 
 from batwatt.errors import InputError
-from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import Parallel
 from batwatt.protocol.workload4 import parse_profile
@@ -123,10 +122,10 @@ class Powercap(PowerScheduler[Settings]):
             number = self.lifecycle.attempts[job.attempt.id].number
             self.bs.set_job_metadata(job.attempt.id, {"parent_job": job.name, "nb_resubmit": number})
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Note that hosts arrived in a p-state."""
-        super().onMachinePStateChanged(nodeid, pstate)
-        self.cluster.arrived(hostset.span(*nodeid))
+        super().onHostsArrived(mask, pstate)
+        self.cluster.arrived(mask)
         self.changed()
 
     def onSimulationEnds(self) -> None:

@@ -107,9 +107,9 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """End a run: the job is done, goes on elsewhere, or waits again."""
         self.flow.ended(job, self.stopped)
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Note that there may be room."""
-        super().onMachinePStateChanged(nodeid, pstate)
+        super().onHostsArrived(mask, pstate)
         self.flow.freed = True
 
     def onNoMoreJobsInWorkloads(self) -> None:

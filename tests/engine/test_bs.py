@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 from batsim.batsim import Batsim, BatsimScheduler, Job
-from builders import job, machine, workload_of
+from builders import ASLEEP_FAST, job, machine, played, workload_of
 
 from batwatt.batsim.bs import Bs
 from batwatt.batsim.events import Message, Reply
 from batwatt.engine.core import Engine
+from batwatt.model.hostset import HostSet, to_text
 from batwatt.model.platform import MachineSpec, machines_platform
+from batwatt.schedulers.powercap import Powercap
 
 
 class Listener(BatsimScheduler):
@@ -69,3 +71,34 @@ def test_a_scheduler_is_initialised_before_its_jobs(joined):
     scheduler = Listener()
     Bs(scheduler, link if joined else engine).start()
     assert scheduler.order == ["begin", "init", "w0!1", "w0!2"]
+
+
+class Switching(Powercap):
+    """Switches three servers off at first; `heard` has the reports of hosts."""
+
+    def onSimulationBegins(self):
+        super().onSimulationBegins()
+        self.heard = []
+        hosts = HostSet.of("0-1 3")
+        self.cluster.set_pstate(hosts.mask, ASLEEP_FAST)
+        self.bs.set_resource_state(hosts, ASLEEP_FAST)
+
+    def onHostsArrived(self, mask, pstate):
+        super().onHostsArrived(mask, pstate)
+        self.heard.append((to_text(mask), pstate))
+
+
+class OfPybatsim(Switching):
+    def onMachinePStateChanged(self, nodeid, pstate):
+        super().onMachinePStateChanged(nodeid, pstate)
+        self.heard.append((nodeid, pstate))
+
+
+@pytest.mark.parametrize("kind", [Switching, OfPybatsim])
+def test_a_report_of_several_intervals_of_hosts(kind):
+    """One call, unless a subclass has pybatsim's callback, which gets each interval."""
+    platform = machine(4)
+    scheduler = kind({"response": "none", "platform": platform})
+    played(scheduler, platform, job(1, 0.0, 1, 50.0), energy=True)
+    whole, pieces = [("0-1 3", 3)], [("0-1", 3), ((0, 1), "3"), ("3", 3), ((3, 3), "3")]
+    assert scheduler.heard == (whole if kind is Switching else pieces)

@@ -51,6 +51,16 @@ def test_runs():
     assert to_text(span(0, 49_151)) == "0-49151"
 
 
+@given(st.integers(0, 9), st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=99))
+def test_runs_of_many(low, runs):
+    """Runs of (hosts, gap), few or many hosts, from host `low` on."""
+    pairs = []
+    for hosts, gap in runs:
+        pairs.append((low, low + hosts - 1))
+        low += hosts + gap
+    assert intervals(sum(span(*pair) for pair in pairs)) == pairs
+
+
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "0-99999999999", "1--2"])
 def test_what_is_not_a_set_of_hosts(text):
     with pytest.raises(ValueError, match=r"."):

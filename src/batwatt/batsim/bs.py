@@ -12,6 +12,7 @@ from procset import ProcSet
 
 from batwatt.batsim import events as ev
 from batwatt.errors import ProtocolError
+from batwatt.model import hostset
 
 
 @mypyc_attr(native_class=False)
@@ -54,7 +55,8 @@ class Bs(Batsim):
 
     It has all methods of pybatsim's `Batsim`, with events instead of JSON. Differences: messages are not formatted for
     a log, a job that ended during its kill is not looked up in an empty progress, sets of several intervals are
-    announced interval by interval, a job that the scheduler registered stays the same object when it is acknowledged.
+    announced interval by interval, but to schedulers of batwatt as one, a job that the scheduler registered stays the
+    same object when it is acknowledged.
     """
 
     def __init__(self, scheduler: Any, link: Link) -> None:
@@ -102,6 +104,8 @@ class Bs(Batsim):
         self._decisions: list[ev.Decision] = []
         self._late = False
         self._ended = False
+        self.by_host_sets = getattr(scheduler, "by_host_sets", False)
+        """True if a report of hosts is one call of the scheduler, not one for each interval."""
         self._wants_before = type(scheduler).onBeforeEvents is not BatsimScheduler.onBeforeEvents
         self.logger = logging.getLogger(__name__)
         scheduler.bs = self
@@ -300,11 +304,14 @@ def _deliver(bs: Bs, event: ev.Event) -> None:
     elif isinstance(event, ev.Notified):
         _notified(bs, event)
     elif isinstance(event, ev.ResourceStateChanged):
-        for interval in event.resources.split(" "):
-            low, _, high = interval.partition("-")
-            if int(high or low) >= bs.nb_compute_resources:
-                raise _wrong(f"hosts {event.resources} are not among 0-{bs.nb_compute_resources - 1}")
-            scheduler.onMachinePStateChanged((int(low), int(high or low)), event.state)
+        mask = hostset.from_text(event.resources)
+        if mask.bit_length() > bs.nb_compute_resources:
+            raise _wrong(f"hosts {event.resources} are not among 0-{bs.nb_compute_resources - 1}")
+        if bs.by_host_sets:
+            scheduler.onHostsArrived(mask, int(event.state))
+            return
+        for interval in hostset.intervals(mask):
+            scheduler.onMachinePStateChanged(interval, event.state)
     elif isinstance(event, ev.JobKilled):
         # a job that ended before it could be killed has no progress and was announced as complete
         killed = [_job(bs, job_id) for job_id in event.job_ids if job_id in event.progress]

@@ -507,10 +507,10 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
     def onSimulationEnds(self) -> None:
         """Report nothing: the figures of the episode tell how many jobs were rejected."""
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Note hosts that arrived in a p-state: those that came on are free."""
         self.lifecycle.has_events = self._changed = True
-        arrived = self.control.arrived(hostset.span(*nodeid), int(pstate))
+        arrived = self.control.arrived(mask, pstate)
         self.transitions.arrived(arrived)
 
     def _tick(self, now_s: float) -> bool:

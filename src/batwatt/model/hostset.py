@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 _PIECE: Final = re.compile(r"^(\d+)(?:-(\d+))?$")
+MANY: Final = 256
+"""Size of a set beyond which numpy looks for its intervals."""
 MAX_HOST_ID: Final = 10_000_000
 """Largest host id accepted in an interval string: a typing error must not allocate gigabytes."""
 
@@ -25,6 +27,9 @@ def intervals(mask: int) -> list[tuple[int, int]]:
     first = (mask & -mask).bit_length() - 1
     if first < 0:
         return []
+    end = mask.bit_length()
+    if end - first > MANY and mask.bit_count() > MANY:
+        return _intervals_of_many(mask, end)
     # in a text, as shifting a mask of n hosts once for each of k runs takes time n x k
     bits = bin(mask >> first)[:1:-1]
     pairs = []
@@ -36,6 +41,17 @@ def intervals(mask: int) -> list[tuple[int, int]]:
         pairs.append((first + low, first + end - 1))
         low = bits.find("1", end)
     return pairs
+
+
+def _intervals_of_many(mask: int, end: int) -> list[tuple[int, int]]:
+    """Return the intervals of a set of many hosts; `end` is one more than the highest."""
+    # not loaded at the start of a command
+    import numpy as np
+
+    # the last of these bits is 0
+    bits = np.unpackbits(np.frombuffer(mask.to_bytes(end // 8 + 1, "little"), dtype=np.uint8), bitorder="little")
+    edges = np.flatnonzero(np.diff(bits, prepend=np.uint8(0)))
+    return list(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
 
 
 def of_ids(hosts: list[int]) -> int:

@@ -222,6 +222,13 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     needs_speeds: ClassVar[bool] = False
     """True if the scheduler changes speeds of jobs: then delays become flops, and cores have several speeds."""
 
+    by_host_sets: ClassVar[bool] = True
+    """True if a report of hosts is one call of `onHostsArrived`; a subclass with a callback of pybatsim gets that."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.by_host_sets = cls.onMachinePStateChanged is Scheduler.onMachinePStateChanged
+
     def __init__(self, options: OptionValues = None) -> None:
         self.settings: Settings = read_options(self.Options, options)  # type: ignore[assignment]  # `Options` is the type of `Settings`
         super().__init__({name: getattr(self.settings, name) for name in self.settings.model_fields_set})
@@ -314,11 +321,15 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     def hosts_changed(self) -> None:
         """Follow a change of the hosts out of service."""
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Note that hosts arrived in a p-state."""
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
+        """Note that the hosts of a mask arrived in a p-state."""
         self.lifecycle.has_events = True
-        if self.transitions.arrived(hostset.span(*nodeid)):
+        if self.transitions.arrived(mask):
             self.hosts_changed()
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Note that hosts arrived in a p-state; pybatsim calls this for each interval of hosts."""
+        self.onHostsArrived(hostset.span(*nodeid), int(pstate))
 
     def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
         """Take hosts away: nothing starts there, and jobs that run there go on."""

@@ -132,10 +132,10 @@ class CapacityScheduler(Scheduler[Settings]):
         else:
             self.arrived(job)
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+    def onHostsArrived(self, mask: int, pstate: int) -> None:
         """Note that hosts arrived in a p-state; a machine has when all of its hosts have."""
-        super().onMachinePStateChanged(nodeid, pstate)
-        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+        super().onHostsArrived(mask, pstate)
+        self.fleet.switched(*self.hosts.arrived(mask, pstate))
 
     def hosts_changed(self) -> None:
         """Take machines out of service whose hosts are; `process_events` then acts on the machines that are left."""

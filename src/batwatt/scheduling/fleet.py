@@ -574,9 +574,9 @@ class MachineHosts:
                 fleet.switched(machines, False)
                 yield self._mask(self._ids[machines].ravel()), state
 
-    def arrived(self, low: int, high: int, pstate: int) -> tuple[Numbers, bool]:
-        """Note a p-state of hosts low .. high; return the machines with all their hosts in it, and whether it is on."""
-        machines = self._machine_of[low : high + 1]
+    def arrived(self, mask: int, pstate: int) -> tuple[Numbers, bool]:
+        """Note a p-state of hosts; return the machines with all their hosts in it, and whether it is on."""
+        machines = self.machines(mask)
         if self.cores == 1:
             whole = machines
         else:

@@ -13,7 +13,7 @@ from plain_responses import PlainFrugal, PlainPlan, changed_plan
 from batwatt.model import hostset
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.schedulers.easy import Easy
-from batwatt.schedulers.powercap import frugal, plan, responses, scheduler
+from batwatt.schedulers.powercap import frugal, plan, responses
 from batwatt.schedulers.powercap.plan import Plan, in_order, repeats
 from batwatt.scheduling import cluster as tracked
 from batwatt.scheduling.cluster import Cluster
@@ -238,7 +238,7 @@ def looks(monkeypatch, response: str, count: int) -> int:
     }
     with monkeypatch.context() as patch:
         patch.setattr(plan, "_power_w", counted_power_w)
-        for module in (plan, frugal, responses, scheduler, tracked):
+        for module in (plan, frugal, responses, tracked):
             patch.setattr(module, "hostset", CountedIds())
         record = played(FromTheFirstJob(options), platform, *rows)
     assert len(record.jobs) == 500
