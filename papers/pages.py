@@ -11,6 +11,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+import yaml
+
+from batwatt.studies.store import COPY, TABLE
+
 PLACE = re.compile(r"^<!-- table (\S+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 NOTHING = "–"
 
@@ -44,6 +49,16 @@ def fill(page: Path, tables: Mapping[str, str], check: bool = False) -> list[str
     return [name for name, old in places if old != f"\n{tables[name]}\n"]
 
 
+def lacking_of(results: Path) -> list[str]:
+    """Return the declared comparisons of a folder of results without rows in its table, such as those left out."""
+    declared, table = results / COPY, results / TABLE
+    if not declared.is_file():
+        return []
+    studies = yaml.safe_load(declared.read_text(encoding="utf-8"))["comparisons"]
+    there = set(pd.read_parquet(table, columns=["comparison"])["comparison"]) if table.is_file() else set()
+    return [name for name in studies if name not in there]
+
+
 def main(
     page: Path,
     tables: Callable[[], Mapping[str, str]],
@@ -64,6 +79,10 @@ def main(
     if not arguments.check and None in results:
         parser.error("give the folders of results, or --check")
     if not arguments.check:
+        lacking = [f"{folder}: {', '.join(names)}" for folder in results if (names := lacking_of(folder))]
+        if lacking:
+            print(f"{page.parent.name}: numbers and page stay as they are, as runs are missing in {'; '.join(lacking)}")
+            return 0
         make(*results)
     changed = fill(page, tables(), arguments.check)
     state = ("DIFFERENT: " if arguments.check else "new ") + ", ".join(changed) if changed else "same"

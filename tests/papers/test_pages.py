@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from batwatt.studies.store import COPY, TABLE
 from papers import pages
 
 TEXT = "# Title\n\n<!-- table a -->\n{}<!-- end -->\n\nafter\n"
@@ -37,3 +39,19 @@ def test_a_page_is_filled_then_checked(page, capsys):
 def test_a_page_must_have_every_table(page):
     with pytest.raises(ValueError, match="expected \\['a', 'b'\\]"):
         pages.fill(page, {"a": "", "b": ""})
+
+
+def test_numbers_stay_without_all_runs(page, tmp_path, capsys):
+    """A study from which a comparison was left out changes neither the numbers nor the page."""
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / COPY).write_text("name: x\ncomparisons: {a: {}, b: {}}\n")
+    made = []
+    run = [page, lambda: {"a": ""}, made.append, ("study",), [str(results)]]
+    assert pages.main(*run) == 0
+    pd.DataFrame({"comparison": ["b", "b"]}).to_parquet(results / TABLE)
+    assert pages.main(*run) == 0 and made == []
+    line = f"paper: numbers and page stay as they are, as runs are missing in {results}: "
+    assert capsys.readouterr().out == f"{line}a, b\n{line}a\n"
+    pd.DataFrame({"comparison": ["b", "a"]}).to_parquet(results / TABLE)
+    assert pages.main(*run) == 0 and made == [results]

@@ -293,6 +293,23 @@ def test_mistakes(risky, study, change, problem):
     assert not risky.cells()
 
 
+def test_comparisons_without_a_file_that_is_not_shipped_are_left_out(risky):
+    """One line for each file; `--only` and `--clean` need it, and any other file is needed as before."""
+    absent = {name: RISK | {"workloads": [{"trace": f"{name}.txt"}]} for name in ("one", "two")}
+    studies = {**absent, "three": RISK}
+    risky.declare_all(studies, not_shipped={"one.txt": "get it at 100 % of a.example", "other.txt": "ask"})
+    ended = risky.run()
+    assert ended.code == 2 and "comparisons.two.workloads[0]: the file 'two.txt' is not there" in ended.line
+    risky.declare_all(studies, not_shipped={"one.txt": "get it at 100 % of a.example", "two.txt": "ask"})
+    ended = risky.run()
+    assert ended.code == 0 and [row["comparison"] for row in risky.rows()] == ["three"]
+    assert "one.txt is not there, so one is left out: get it at 100 % of a.example" in ended.err
+    assert "two.txt is not there, so two is left out: ask" in ended.err
+    assert risky.run("--only", "one").code == 2
+    assert risky.run("--status").code == 0
+    assert risky.run("--clean").code == 2
+
+
 def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
     (risky.folder / "borg").mkdir()
     risky.house.write("borg/README.md", "how to get them")

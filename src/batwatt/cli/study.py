@@ -127,6 +127,9 @@ def _run(folder: StudyFolder, only: list[str], jobs: int | None, dask: str | Non
         states = carry_out(folder, only, report, jobs=jobs, dask=dask)
     _print_states(states)
     place = folder.store.folder
+    if not states:
+        tell("nothing was run: every comparison misses a file")
+        return 0
     below(f"table: {printable(place / 'table.parquet')}")
     _write_page(place, kinds)
     failed = sum(counts["failed"] for comparison, counts in states.items() if not only or comparison in only)
@@ -147,7 +150,8 @@ def _write_page(results: Path, kinds: list[str]) -> None:
 
 def _show_status(folder: StudyFolder) -> None:
     _print_states(folder.states())
-    stale = len(folder.stale())
+    # the runs of a comparison without its files are not known
+    stale = 0 if folder.missing else len(folder.stale())
     if stale:
         place = folder.store.folder
         note(printable(f"{stale} stale runs (no longer declared, or of other inputs or code): "

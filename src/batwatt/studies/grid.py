@@ -234,8 +234,10 @@ def _facts(value: Any, digests: Mapping[Path, str]) -> Any:
 class MissingFileError(InputError):
     """A declared file is missing, or no file matches a pattern; other comparisons can run."""
 
-    def __init__(self, where: object, problem: str, hint: str) -> None:
+    def __init__(self, where: object, file: str, problem: str, hint: str) -> None:
         super().__init__(where, problem, hint)
+        self.file = file
+        """The file or the pattern as it is declared."""
         self.parts = (where, problem, hint)
 
 
@@ -259,7 +261,7 @@ class Sources:
                 reason = "cannot be read" if is_file(path) or is_folder(path) else "is not there"
                 readme = path.with_name("README.md")
                 hint = f"see {readme}" if is_file(readme) else "paths are relative to the YAML file"
-                raise MissingFileError(where, f"the file {name!r} {reason} ({path})", hint)
+                raise MissingFileError(where, name, f"the file {name!r} {reason} ({path})", hint)
             self._files[path] = InputFile(path.stem, path, name, sha256)
         return self._files[path]
 
@@ -285,7 +287,7 @@ class Sources:
                 names = sorted(glob.glob(pattern, root_dir=self._base, recursive=True))  # noqa: PTH207
                 if not names:
                     hint = f"paths are relative to {self._base}"
-                    raise MissingFileError(where, f"no file matches {pattern!r}", hint)
+                    raise MissingFileError(where, pattern, f"no file matches {pattern!r}", hint)
             else:
                 names = [pattern]
             files += [self.file(name, where) for name in names]

@@ -312,9 +312,13 @@ class ComparisonSpec(Declared):
 
 
 class StudySpec(Declared):
-    """A declared study: its name, its comparisons, and their defaults."""
+    """A declared study: its name, its comparisons, and their defaults.
+
+    `not_shipped`: files as they are named in comparisons, and where to get each; comparisons are left out without them.
+    """
 
     name: StudyName
+    not_shipped: dict[str, str] = Field(default_factory=dict)
     defaults: ComparisonSpec = ComparisonSpec.model_construct()
     comparisons: dict[str, ComparisonSpec] = Field(min_length=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import platform as python_platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from batwatt._version import __version__
-from batwatt.errors import InputError, argument, errors_of, extra
-from batwatt.files import read_text
+from batwatt.errors import InputError, argument, errors_of, extra, remark
+from batwatt.files import is_file, read_text
 from batwatt.inputs.batsim_files import read_events, read_workload
 from batwatt.inputs.formats import read_reference
 from batwatt.inputs.load import BEYOND_S, is_trace, machines_of, windowed
@@ -32,6 +33,7 @@ from batwatt.studies.spec import OPTIMUM, StudySpec, canonical, folder_name, pla
 from batwatt.studies.store import COPY, INPUTS, Store, StudyStopped, check_comparisons
 from batwatt.studies.yaml_model import parse_declared
 
+_log = logging.getLogger(__name__)
 LOGGED = ("pyarrow", "pybatsim", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Callback with the numbers of runs that have ended, that have failed and in all, and with the share of the work that
@@ -87,9 +89,13 @@ class StudyFolder:
         self.keeping = {cell.key for cell in self.cells if cell.keep}
 
     def need(self, only: Sequence[str] = ()) -> None:
-        """Raise InputError if an input of the comparisons `only`, or of any, is missing."""
+        """Raise InputError if an input of the comparisons `only`, or of any, is missing.
+
+        Without `only` a comparison that misses a file of `not_shipped` is left out with a remark.
+        """
+        not_shipped = {} if only else self.study.not_shipped
         for comparison, error in self.missing.items():
-            if not only:
+            if not only and error.file not in not_shipped:
                 others = next((name for name in self.study.comparisons if name not in self.missing), None)
                 where, problem, hint = error.parts
                 raise (
@@ -97,6 +103,13 @@ class StudyFolder:
                 )
             if comparison in only:
                 raise error
+        for file, source in not_shipped.items():
+            without = [name for name, error in self.missing.items() if error.file == file]
+            # a comparison may lack several files
+            if without or not is_file(self.origin.parent / file):
+                names = f", so {', '.join(without)} {'is' if len(without) == 1 else 'are'} left out" if without else ""
+                # a text for each file, as equal ones are only counted
+                remark(_log, f"{file.replace('%', '%%')} is not there{names}: %s", source)
 
     def records(self) -> tuple[dict[str, CellOutcome], list[str]]:
         """Return the cells that need not run again, and lines about damaged files."""
@@ -122,7 +135,7 @@ class StudyFolder:
 
     def stale(self) -> list[str]:
         """Return keys of cells in the folder that are no longer declared. Raises InputError if an input is missing."""
-        self.need()
+        self.need(tuple(self.study.comparisons))
         return self.store.stale(cell.key for cell in self.cells)
 
 
