@@ -104,11 +104,14 @@ checkpoint: $(VENV)/test  ## experiments on checkpoint planning: the study, its 
 	$(BIN)/batwatt study papers/checkpoint/study.yaml
 	$(BIN)/python -m papers.checkpoint.tables results/checkpoint
 
-carbon: $(VENV)/test  ## experiments of the carbon thesis, SIGNAL=FILE (papers/carbon/README.md): all plans, its page
-	@test -n "$(SIGNAL)" || { echo "give SIGNAL=FILE, see papers/carbon/README.md"; exit 2; }
-	$(BIN)/python -m papers.carbon.study papers/carbon/study.yaml $(SIGNAL) results/carbon
+carbon: $(VENV)/test  ## experiments of the carbon thesis: the small plans; with SIGNAL=FILE (papers/carbon/README.md) all plans, its page
 	$(BIN)/python -m papers.carbon.study papers/carbon/small.yaml power_profiles/carbon/carbon-hourly.csv results/carbon-small
+ifdef SIGNAL
+	$(BIN)/python -m papers.carbon.study papers/carbon/study.yaml $(SIGNAL) results/carbon
 	$(BIN)/python -m papers.carbon.tables results/carbon results/carbon-small
+else
+	@echo "DE-2024-hourly.csv is not there, so papers/carbon/study.yaml is left out: give SIGNAL=FILE; it is from github.com/Quacck/master-thesis (papers/carbon/README.md)"
+endif
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist out site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
