@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from batwatt.studies.spec import plain
 from papers.pairs import Points
 from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, with_capacities
 
@@ -43,7 +44,8 @@ def read_points(path: Path) -> Points:
     """Read runs with `DIMENSIONS`, and figures in % and min."""
     frame = with_capacities(pd.read_csv(path))
     options = options_of(frame, _OPTIONS)
-    policy = options["mapping"].map(MAPPINGS).fillna(options["termination"].map(TERMINATIONS)).fillna("Base")
+    terminations = options["termination"].map(lambda choice: TERMINATIONS.get(plain(choice)))
+    policy = options["mapping"].map(MAPPINGS).fillna(terminations).fillna("Base")
     of_cases = frame["study"].str.startswith(CASES)
     named = frame["label"].str.replace(r"\s*\b\d+(?:\.\d+)? h\b", "", regex=True).str.strip()
     named = named.where(frame["study"].isin(["fig7-4", "longer-7-4"]), frame["label"])

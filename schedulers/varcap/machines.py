@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from batwatt.model.timeline import Timeline
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, WaitingQueue
+from batwatt.scheduling.base import PartChoice
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.job import BatsimJob, Job, Places
 from batwatt.scheduling.registry import register
@@ -41,7 +42,7 @@ class MappingPolicy:
     """Possible knowledge of run times, the usual first (Table 7.2)."""
     in_order: ClassVar[bool] = True
     """True if its queues have the chosen order and backfilling; else they have one of their own."""
-    usual_termination: ClassVar[str] = "order"
+    usual_termination: ClassVar[PartChoice] = "order"
     migrates: ClassVar[bool] = False
     """True if jobs move off machines that leave."""
     queues: list[WaitingQueue]
@@ -66,9 +67,13 @@ class MappingPolicy:
 
 @register("mapping", "base")
 class Base(MappingPolicy):
-    """One queue, from the safest machine."""
+    """One queue, from the safest machine.
 
-    usual_termination = "random"
+    It is the Baseline of section 7.2, which "randomly selects a machine" until those available are as many as the
+    capacity: they count whether they have tasks or not, unlike the "resources in use" of section 6.1.
+    """
+
+    usual_termination: ClassVar[PartChoice] = {"name": "random", "idle_first": False}
 
 
 @register("mapping", "migration")
@@ -169,15 +174,20 @@ class LeastSafe(Termination):
 
 @register("termination", "random")
 class Random(Termination):
-    """Any machine in service, all equally likely, whether it has tasks or not (section 7.2).
+    """Any machine with tasks, all equally likely (section 6.1); without `idle_first` any in service (section 7.2).
 
-    With foresight those without a task go first: the scheduler has seen to it that there are some.
+    With foresight those without a task go first in any case: the scheduler has seen to it that there are some.
     """
+
+    def __init__(self, idle_first: bool = True) -> None:
+        if not isinstance(idle_first, bool):
+            raise ValueError(f"idle_first must be true or false, got {idle_first!r}")
+        self.idle_first = idle_first
 
     def begin(self, rng: np.random.Generator, foresight: bool) -> None:
         """See `Termination`."""
         self._rng = rng
-        self.idle_first = foresight
+        self.idle_first = self.idle_first or foresight
 
     def figure(self, task: Job, now_s: float) -> float:
         """See `Termination`."""

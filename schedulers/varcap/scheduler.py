@@ -361,7 +361,9 @@ class VarcapOptions(VaryingOptions):
 
     mapping: PartChoice = Field("base", description="mapping of jobs to machines (section 7.2)")
     termination: PartChoice | None = Field(
-        None, description="jobs to terminate: by default `random` for base, `lww` for migration, else `order`"
+        None,
+        description="jobs to terminate: by default `random` without `idle_first` for base, `lww` for migration, "
+        "else `order`",
     )
     order: PartChoice | None = Field(None, description="queue order of base, longshort and migration; default fcfs")
     backfilling: PartChoice | None = Field(

@@ -324,7 +324,7 @@ def victims(jobs, machines, fall_to, seeds, **options) -> Counter[str]:
     """How often each job was killed, over so many seeds."""
     counts: Counter[str] = Counter()
     for seed in range(seeds):
-        options |= {"capacity": f"{machines} 50:{fall_to}", "termination": "random", "seed": seed}
+        options = {"termination": "random"} | options | {"capacity": f"{machines} 50:{fall_to}", "seed": seed}
         counts.update(name for name, runs in scheduler(*jobs, machines=machines, **options).items() if "x" in runs)
     return counts
 
@@ -336,9 +336,41 @@ def test_random_victims_are_machines_equally_likely():
     # each of three machines: 20 of 60 expected, +-4 x 3.7
     counts = victims(("a 0 100 1", "b 0 100 1", "c 0 100 1"), 3, 2, 60)
     assert all(6 <= counts[name] <= 34 for name in "abc") and sum(counts.values()) == 60
+
+
+ANY = {"name": "random", "idle_first": False}
+
+
+def test_random_spares_jobs_while_machines_are_idle():
+    # section 6.1: one machine is in use, two stay
+    assert victims(("a 0 100 1",), 3, 2, 30) == {}
+    # two of four are in use, one stays: one job of two, 20 of 40 expected, +-4 x 3.2; the other goes on
+    counts = victims(("a 0 100 1", "b 0 100 1"), 4, 1, 40)
+    assert sum(counts.values()) == 40 and 8 <= counts["a"] <= 32
+    # two of four leave: the machine of a is not enough, one of w frees three; w is drawn first in 3 of 4 cases:
+    # a in 15 of 60, +-4 x 3.4
+    counts = victims(("w 0 100 3", "a 1 100 1"), 4, 2, 60)
+    assert counts["w"] == 60 and 2 <= counts["a"] <= 28
+
+
+def test_any_machine_may_go_by_section_7_2():
     # one of three has a job: 20 of 60 expected; with foresight those without go first
-    assert 6 <= victims(("a 0 100 1",), 3, 2, 60)["a"] <= 34
-    assert victims(("a 0 100 1",), 3, 2, 30, foresight_h=1) == {}
+    counts = victims(("a 0 100 1",), 3, 2, 60, termination=ANY)
+    assert 6 <= counts["a"] <= 34
+    assert victims(("a 0 100 1",), 3, 2, 30, termination=ANY, foresight_h=1) == {}
+    # the default of base, and only of base
+    assert victims(("a 0 100 1",), 3, 2, 60, termination=None) == counts
+    assert victims(("a 0 100 1",), 3, 2, 30, termination=None, mapping="twomode") == {}
+
+
+@pytest.mark.parametrize("foresight_h", [1, 6])
+def test_with_foresight_both_are_the_same(foresight_h):
+    jobs = [f"{name} {at} {30 * at + 20} {1 + at % 2}" for at, name in enumerate("abcdefgh")]
+    options = {"machines": 6, "capacity": "6 50:3 90:5 130:2 200:6", "foresight_h": foresight_h, "knowledge": "class"}
+    for seed in range(10):
+        spared = scheduler(*jobs, **options, seed=seed, termination="random", long_s=40, longest_s=60)
+        assert any("x" in runs for runs in spared.values())
+        assert scheduler(*jobs, **options, seed=seed, termination=ANY, long_s=40, longest_s=60) == spared
 
 
 @pytest.mark.parametrize(("change_s", "deviation"), [(3600.0, 2.0), (900.0, 1.0)])
@@ -367,6 +399,7 @@ def test_the_noise_of_what_is_foreseen(change_s, deviation):
         ({"mapping": "jobsize-order", "backfilling": "easy"}, "option 'backfilling'.*easy.*jobsize-order"),
         ({"mapping": "twomode", "order": "wfp"}, "option 'order'.*wfp.*twomode"),
         ({"mapping": "twomode", "low": 3, "high": 2}, r"option 'low': must be <= 'high' \(2\), got 3"),
+        ({"termination": {"name": "random", "idle_first": 1}}, "idle_first must be true or false, got 1"),
         ({"mapping": "longshort", "longest_s": 10}, r"option 'longest_s': must be >= 'long_s' \(3600\), got 10"),
     ],
 )
