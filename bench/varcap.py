@@ -49,7 +49,7 @@ class Case:
 
 
 AZURE, AZURE_90 = {"like": "azure"}, {"like": "azure", "load": 0.9}
-LONGSHORT = {"mapping": "longshort"}
+LONGSHORT = {"mapping": "longshort", "bounds": "values"}
 CASES = (
     Case("Mira', nodes", {"like": "mira"}, 49_152, 1, {"order": "wfp", "termination": "lww"}, most_s=10.0),
     Case("Mira', midplanes", {"like": "mira"}, 96, 512, {"order": "wfp"}, most_s=10.0),

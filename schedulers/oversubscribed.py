@@ -221,7 +221,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     def make_parts(self, machines: int) -> Parts:
         """Return the parts: first come, first served, on the first machine with room."""
-        site = MappingSite(machines, BucketQueue, self.capacity, self.settings)
+        site = MappingSite(machines, BucketQueue, (0.0, float(machines)), self.settings)
         return Base(site), LeastSafe(), None, None
 
     @property

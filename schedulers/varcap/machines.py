@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.model.timeline import Timeline
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.scheduling.base import PartChoice
 from batwatt.scheduling.fleet import Fleet
@@ -23,11 +22,11 @@ ALL: tuple[Knowledge, ...] = ("none", "class", "exact")
 
 @dataclass(frozen=True)
 class MappingSite:
-    """The site of a mapping: machines, queues in the chosen order, the capacity in machines, the options."""
+    """The site of a mapping: machines, queues in the chosen order, the known range of the capacity, the options."""
 
     machines: int
     make_queue: Callable[[], WaitingQueue]
-    capacity: Timeline
+    bounds: tuple[float, float]
     options: Any
 
 
@@ -92,8 +91,7 @@ class LongShort(MappingPolicy):
 
     def __init__(self, site: MappingSite) -> None:
         options = site.options
-        least = int(min(site.capacity.values) if options.low is None else options.low)
-        self.stable = min(least if options.stable is None else options.stable, site.machines)
+        self.stable = min(int(site.bounds[0]) if options.stable is None else options.stable, site.machines)
         self.queues = [site.make_queue(), site.make_queue()]
         self.ranges = [Range(0, self.stable), Range(0, site.machines, upwards=False)]
 
@@ -122,10 +120,7 @@ class TwoMode(JobSizeOrder):
     def __init__(self, site: MappingSite) -> None:
         super().__init__(site)
         self._machines = site.machines
-        values, options = site.capacity.values, site.options
-        low = min(values) if options.low is None else options.low
-        high = max(values) if options.high is None else options.high
-        self._middle = (low + high) / 2.0
+        self._middle = sum(site.bounds) / 2.0
 
     def follow(self, capacity: int) -> None:
         """See `MappingPolicy`."""

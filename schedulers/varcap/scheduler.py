@@ -16,10 +16,19 @@ from typing import ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 from pydantic import Field
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.model.workload import LONG_S
 from batwatt.schedulers.varcap.flow import Assumptions, JobFlow
-from batwatt.schedulers.varcap.machines import Knowledge, MappingPolicy, MappingSite, Termination, leaving, move
+from batwatt.schedulers.varcap.machines import (
+    Knowledge,
+    LongShort,
+    MappingPolicy,
+    MappingSite,
+    Termination,
+    TwoMode,
+    leaving,
+    move,
+)
 from batwatt.schedulers.varcap.preemption import Preemption, Preemptions
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, SortedQueue, WaitingQueue
 from batwatt.scheduling.backfilling import rule_of
@@ -396,9 +405,14 @@ class VarcapOptions(VaryingOptions):
         None, ge=0, le=10_000_000, description="machines of longshort's stable group; by default the least capacity"
     )
     low: float | None = Field(
-        None, ge=0.0, description="least capacity for longshort and twomode, in machines; by default the true one"
+        None, ge=0.0, description="least capacity for longshort and twomode, in machines; by default by `bounds`"
     )
-    high: float | None = Field(None, ge=0.0, description="greatest capacity for twomode; by default the true one")
+    high: float | None = Field(None, ge=0.0, description="greatest capacity for twomode; by default by `bounds`")
+    bounds: Literal["known", "values"] = Field(
+        "known",
+        description="range of the capacity: what its text states, as walk: does, else that of its values; or always "
+        "that of its values",
+    )
     seed: int = Field(0, ge=0, description="seed of the random termination and of errors of foresight")
 
 
@@ -432,8 +446,22 @@ class Varcap(VaryingScheduler[VarcapOptions]):
             errors = {name: getattr(settings, f"foresight_{name}") for name in names}
             horizon_s = settings.foresight_h * HOUR_S
             forecast = CapacityForecast(self.capacity, machines, horizon_s, **errors, seed=settings.seed)
-        mapping = self._map(MappingSite(machines, self._queue, self.capacity, settings))
+        mapping = self._map(MappingSite(machines, self._queue, self._bounds(), settings))
         return mapping, self._termination, forecast, self._preemption
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return the least and the greatest capacity, in machines: of options, of its text, else of its values."""
+        settings, capacity = self.settings, self.capacity
+        known = capacity.bounds if settings.bounds == "known" else None
+        least, most = (capacity.least(), capacity.most()) if known is None else known
+        given = settings.low, settings.high if issubclass(self._mapping, TwoMode) else settings.low
+        if issubclass(self._mapping, LongShort) and settings.stable is not None:
+            given = 0.0, 0.0
+        needed = issubclass(self._mapping, LongShort | TwoMode) and None in given
+        if needed and known is None and settings.bounds == "known" and least < most:
+            text = "%s states no range: %s takes that of its values for known, %g to %g machines (options low, high)"
+            remark(self.logger, text, capacity.source, self._mapping.name, least, most)
+        return (least if settings.low is None else settings.low, most if settings.high is None else settings.high)
 
     def _check(self) -> None:
         """Check options that contradict each other. Raises InputError."""

@@ -87,7 +87,8 @@ def vary(variation: Variation, end_s: float) -> Timeline:
     source = f"{variation.structure}, seed {variation.seed}"
     checked_number(_WHERE, "end_s", end_s, 0.0)
     if variation.high == variation.low:
-        return Timeline((0.0,), (variation.mean,), name=FRACTION, source=source, unit=FRACTION)
+        fixed = variation.mean, variation.mean
+        return Timeline((0.0,), fixed[:1], name=FRACTION, source=source, unit=FRACTION, bounds=fixed)
     if not end_s / variation.period_s <= MAX_STEPS:
         problem = f"end_s / period_s must be <= {MAX_STEPS}, got {end_s!r} / {variation.period_s!r}"
         raise InputError(_WHERE, problem, "take a longer period")
@@ -102,7 +103,9 @@ def vary(variation: Variation, end_s: float) -> Timeline:
         end = min(variation.window_s or math.inf, max(end_s, variation.period_s))
         lasting = np.clip(end - times, 0.0, variation.period_s)
         values = _levelled(values, lasting, variation)
-    return Timeline(tuple(times.tolist()), tuple(values.tolist()), name=FRACTION, source=source, unit=FRACTION)
+    rows = tuple(times.tolist()), tuple(values.tolist())
+    bounds = variation.low, variation.high
+    return Timeline(*rows, name=FRACTION, source=source, unit=FRACTION, bounds=bounds)
 
 
 def _walked(variation: Variation, draws: _Floats) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -49,7 +49,8 @@ class Constant:
     def read(self, quantity: Quantity, clock: Clock | None, end_s: float) -> Timeline:
         """Return the series of one row."""
         unit = {**UNIT_OF, MACHINES: MACHINES, FRACTION: FRACTION}.get(quantity, UNSTATED)
-        return Timeline((0.0,), (self.value,), POWER_W if quantity == "power" else quantity, unit=unit)
+        name = POWER_W if quantity == "power" else quantity
+        return Timeline((0.0,), (self.value,), name, unit=unit, bounds=(self.value, self.value))
 
 
 @parameters("series")
@@ -205,8 +206,10 @@ class SeriesSpec:
         if self.quantity not in (MACHINES, FRACTION) or (rows.unit == MACHINES) == (self.quantity == MACHINES):
             return rows
         machines = (None if isinstance(term, Constant) else term.full) or full or 1
+        factor = machines if self.quantity == MACHINES else 1.0 / machines
         values = rows.array * machines if self.quantity == MACHINES else rows.array / machines
-        return rows.of(values, self.quantity, self.quantity)
+        bounds = None if rows.bounds is None else (rows.bounds[0] * factor, rows.bounds[1] * factor)
+        return rows.of(values, self.quantity, self.quantity, bounds=bounds)
 
     def supply(self, clock: Clock | None = None, end_s: float = 0.0, full: float | None = None) -> Timeline:
         """Return the sum of the terms, without the battery. Raises InputError."""
@@ -217,7 +220,7 @@ class SeriesSpec:
             if negative:
                 remark(_log, "%s: %d values below 0 W taken as 0", self.text, negative)
             return total.of([max(0.0, value) for value in total.values], "W", POWER_W, self.text)
-        total = parts[0] if len(parts) == 1 else combined(parts, sum)
+        total = parts[0] if len(parts) == 1 else replace(combined(parts, sum), bounds=_bounds_of_sum(parts))
         return self._whole(total, full) if self.quantity == MACHINES and full is not None else total
 
     def _whole(self, total: Timeline, machines: float) -> Timeline:
@@ -229,7 +232,11 @@ class SeriesSpec:
                 "give more machines and full=N, the machines that fraction 1 stands for; or a smaller range or headroom"
             )
             raise InputError(self.text, problem, hint)
-        return total.of(values, MACHINES, MACHINES, self.text)
+        bounds = None
+        if total.bounds is not None:
+            low, high = np.floor(np.array(total.bounds) + _ROUNDING).tolist()
+            bounds = low, high
+        return total.of(values, MACHINES, MACHINES, self.text, bounds)
 
     def dispatch(self, clock: Clock | None = None, end_s: float = 0.0, full: float | None = None) -> Dispatch:
         """Return the dispatch of the battery. Raises InputError, also without a battery."""
@@ -295,6 +302,14 @@ class SeriesSpec:
             if not self.text or where not in ("series", "battery", "capacity"):
                 raise
             raise InputError(self.text, problem) from None
+
+
+def _bounds_of_sum(parts: Sequence[Timeline]) -> tuple[float, float] | None:
+    """Return the bounds of a sum; None unless every term has some."""
+    bounds = [part.bounds for part in parts if part.bounds is not None]
+    if len(bounds) < len(parts):
+        return None
+    return sum(low for low, _ in bounds), sum(high for _, high in bounds)
 
 
 def _in_watts(rows: Timeline, watts: np.ndarray) -> Timeline:

@@ -55,6 +55,8 @@ class Timeline:
     """Index of the row from which on the rows come again."""
     period_s: float = 0.0
     """Length in s of the rows from `loop` on; 0: of one row, as the last step."""
+    bounds: tuple[float, float] | None = field(default=None, compare=False)
+    """The range that the source states, such as that of a random walk; None: it states none."""
 
     def __post_init__(self) -> None:
         if not self.times_s or len(self.times_s) != len(self.values):
@@ -165,11 +167,18 @@ class Timeline:
             yield start, end, self.at(start)
             start = end
 
-    def of(self, values: Array | Sequence[float], unit: str, name: str = "", source: str = "") -> Timeline:
+    def of(
+        self,
+        values: Array | Sequence[float],
+        unit: str,
+        name: str = "",
+        source: str = "",
+        bounds: tuple[float, float] | None = None,
+    ) -> Timeline:
         """Return a series of other values at the same times; with the name and the source of this one if empty."""
         array = np.asarray(values, dtype=np.float64)
         own = tuple(array.tolist()), name or self.name, source or self.source, unit
-        other = Timeline(self.times_s, *own, self.date_s, self.pinned, self.loop, self.period_s)
+        other = Timeline(self.times_s, *own, self.date_s, self.pinned, self.loop, self.period_s, bounds)
         other.__dict__.update(edges_s=self.edges_s, array=array)
         return other
 
@@ -227,7 +236,8 @@ class Timeline:
             loop, length_s = None, left_s
         date_s = None if self.date_s is None else self.date_s + time_s
         times, values = tuple(rows), tuple(rows.values())
-        return Timeline(times, values, self.name, self.source, self.unit, date_s, self.pinned, loop, length_s)
+        own = self.name, self.source, self.unit
+        return Timeline(times, values, *own, date_s, self.pinned, loop, length_s, self.bounds)
 
     def turned(self, time_s: float) -> Timeline:
         """Return a series from 0 s to its end, as one period of a periodic one, rotated so that `time_s` is 0 s."""

@@ -10,10 +10,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from varcap_talk import rules_of, scheduler
+from builders import played
+from varcap_talk import in_words, job_of, rules_of, scheduler
 
 from batwatt.errors import InputError
+from batwatt.inputs.spec import parse_series
+from batwatt.model.platform import MachineSpec, machines_platform
 from batwatt.model.timeline import Timeline
+from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.fleet import CapacityForecast
 
 RULES = rules_of("""
@@ -315,6 +319,67 @@ def test_the_mode_at_the_threshold(low, high, longest):
         expected = {"e": "0-50@0", "d": "0-40@1", "c": "0-30@2", "b": "0-20@3", "a": "20-30@3"}
     options = {"machines": max(4, high), "capacity": f"4 100:{max(4, high)}", "mapping": "twomode"}
     assert scheduler(*jobs, **options, low=low, high=high) == expected
+
+
+# the range of the capacity ------------------------------------------------------------------------------------------
+
+
+def bounds_of(text: str, machines: int) -> tuple[float, float] | None:
+    """The range that the text of a capacity states, of a run from 100 s on."""
+    return parse_series("machines", text).timeline(None, 36_000.0, machines).since(100.0).bounds
+
+
+def test_the_range_that_a_text_states(tmp_path):
+    # 0.7 - 0.3 and 0.7 + 0.3 of 20; 0.6 +- 0.2 of 9 is 3.6 and 7.2, rounded down; values never reach the ends
+    assert bounds_of("walk:range=0.6,step=0.01,seed=1", 20) == (8, 20)
+    assert bounds_of("uniform:mean=0.6,range=0.4,seed=1", 9) == (3, 7)
+    assert bounds_of("walk:range=0.6,full=10,seed=1", 20) == (4, 10)
+    assert bounds_of("constant:7", 20) == bounds_of("constant:mean=0.35", 20) == (7, 7)
+    # a sum: 8 + 2 and 14 + 2 of 20
+    assert bounds_of("walk:mean=0.55,range=0.3,seed=1 + constant:2", 20) == (10, 16)
+    (tmp_path / "some.csv").write_text("time_s,machines\n0,4\n200,2\n")
+    assert bounds_of(str(tmp_path / "some.csv"), 20) is None
+    assert bounds_of(f"walk:range=0.3,mean=0.4,seed=1 + trace:{tmp_path / 'some.csv'}", 20) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "stable", "told"),
+    [
+        # 2 of its values, 1 of its text
+        ({}, 1, False),
+        ({"bounds": "values"}, 2, False),
+        ({"low": 3}, 3, False),
+        ({"low": 3, "stable": 0}, 0, False),
+        ({"text": None}, 2, True),
+        ({"text": None, "bounds": "values"}, 2, False),
+        ({"text": None, "low": 1}, 1, False),
+        ({"text": None, "stable": 1}, 1, False),
+    ],
+)
+def test_the_stable_group_is_the_known_least(options, stable, told, caplog):
+    text = options.get("text", (1.0, 4.0))
+    options = {"capacity": Timeline((0.0, 50.0), (4.0, 2.0), bounds=text)} | options
+    options.pop("text", None)
+    rows = [job_of(f"{name} 0 100 1") for name in "abc"]
+    _, plays = play_on(options.pop("capacity"), rows, mapping="longshort", long_s=10, **options)
+    assert plays.mapping.stable == stable
+    assert ("states no range: longshort takes" in caplog.text) is told
+
+
+def test_twomode_goes_by_the_known_range(caplog):
+    # R = 3 against the middle of 1 and 4, and of 3 and 4: shortest or longest first
+    for bounds, longest in (((1.0, 4.0), False), ((3.0, 4.0), True)):
+        capacity = Timeline((0.0, 500.0), (3.0, 4.0), bounds=bounds)
+        rows = [job_of(f"{name} 0 {length} 3") for name, length in (("a", 10), ("b", 20))]
+        record, _ = play_on(capacity, rows, mapping="twomode")
+        assert in_words(record, 1)["b"].startswith("0-20" if longest else "10-30")
+    assert "states no range" not in caplog.text
+
+
+def play_on(capacity: Timeline, rows, **options):
+    """The record of a run on four machines of one core, and the scheduler."""
+    scheduler = Varcap({"capacity": capacity, "switch": False} | options)
+    return played(scheduler, machines_platform(MachineSpec(4, 1)), *rows, energy=False), scheduler
 
 
 # what is drawn ------------------------------------------------------------------------------------------------------
