@@ -168,6 +168,7 @@ def _machines() -> Named:
             "foresight_h": 3,
             "foresight_noise": 0.1,
             "foresight_missed": 0.2,
+            "bounds": "known",
             "stable": 3,
         },
         "false alarms": {
@@ -175,6 +176,7 @@ def _machines() -> Named:
             "foresight_h": 6,
             "foresight_bias": 0.1,
             "foresight_false_alarms": 0.2,
+            "bounds": "values",
         },
         "class": {"mapping": "base", "foresight_h": 6, "knowledge": "class"},
         "estimate": {

@@ -452,13 +452,13 @@ class Varcap(VaryingScheduler[VarcapOptions]):
     def _bounds(self) -> tuple[float, float]:
         """Return the least and the greatest capacity, in machines: of options, of its text, else of its values."""
         settings, capacity = self.settings, self.capacity
-        known = capacity.bounds if settings.bounds == "known" else None
-        least, most = (capacity.least(), capacity.most()) if known is None else known
-        given = settings.low, settings.high if issubclass(self._mapping, TwoMode) else settings.low
-        if issubclass(self._mapping, LongShort) and settings.stable is not None:
-            given = 0.0, 0.0
-        needed = issubclass(self._mapping, LongShort | TwoMode) and None in given
-        if needed and known is None and settings.bounds == "known" and least < most:
+        stated = capacity.bounds if settings.bounds == "known" else None
+        least, most = (capacity.least(), capacity.most()) if stated is None else stated
+        if issubclass(self._mapping, TwoMode):
+            needed = settings.low is None or settings.high is None
+        else:
+            needed = issubclass(self._mapping, LongShort) and settings.low is None and settings.stable is None
+        if needed and stated is None and settings.bounds == "known" and least < most:
             text = "%s states no range: %s takes that of its values for known, %g to %g machines (options low, high)"
             remark(self.logger, text, capacity.source, self._mapping.name, least, most)
         return (least if settings.low is None else settings.low, most if settings.high is None else settings.high)
