@@ -7,7 +7,8 @@
 
 `summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
 run of the optimum, of the algorithms of Table II, of batwatt's own and of those in `PAIRS`. Units are in the names
-of the columns: kills in jobs, violations in steps of the envelope. `paired.csv` has the differences of all `PAIRS`.
+of the columns: kills in jobs, violations in steps of the envelope. `paired.csv` has the differences of all `PAIRS`,
+`decisions.csv` the decisions by Eq. 7 (`papers.igsc22.decisions`).
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ PAIRS = (
     ("readings", "EBF Slow HFLD", "EBF Slow IDSB"),
     ("readings", "EBF Slow HFLD in turns", "EBF Slow IDSB"),
     ("readings", "EBF Slow HFLD in turns", "EBF Slow HFLD"),
+    ("readings", "EBF Slow HFLD", "EBF Slow HFLD walltime"),
+    ("readings", "EBF Slow HFLD", "EBF Slow HFLD exact"),
     ("readings", "FF Slow HFLD", "EBF Slow HFLD"),
     ("readings", "FF Slow HFLD in turns", "EBF Slow HFLD in turns"),
     ("resubmitted", "EBF Slow IDFS resubmitted", "EBF Slow HFLD resubmitted"),
@@ -57,7 +60,9 @@ PAIRS = (
 )
 """Study and two of its algorithms to compare by workload."""
 HIDDEN = ("EBF Slow no config.", "EBF Slow IDFS", "FF Asc IDFS", "FF Slow IDFS", "FF Slow IDSB")
-"""Rows of tables of means that are not on the page; rows of exact work are not either."""
+"""Rows of tables of means that are not on the page."""
+TURNS = {"": "letter", " in turns": "turns"}
+"""End of a label -> reading of lines 19 to 28; the other end names `work_estimate`, without a word `learned`."""
 WHERE = ["study", "label", "workload", "envelope"]
 COUNTS = ["killed_power", "killed_walltime", "violations"]
 MEANS = [SLOWDOWN, "killed_power", "killed_walltime", KILLS, VIOLATIONS, WORK, ENERGY]
@@ -168,9 +173,35 @@ def profiles(numbers: Numbers) -> str:
 def means(numbers: Numbers, study: str) -> str:
     """Return the means of a study over all its workloads and envelopes, without `HIDDEN` algorithms."""
     table = numbers.means(study)
-    table = table[~table.index.isin(HIDDEN) & ~table.index.str.endswith("exact")]
+    table = table[~table.index.isin(HIDDEN)]
     rows = [[str(label), *cells(row)] for label, row in table.iterrows()]
     return markdown(["algorithm", *(head for head, _ in HEADS.values())], rows)
+
+
+def readings(numbers: Numbers, decisions: pd.DataFrame) -> str:
+    """Return a row for each reading of Algorithm 1: means of its runs, and shares of its decisions by Eq. 7."""
+    means, counts = numbers.means("readings"), decisions.drop(columns="envelope").groupby("label").sum()
+    rows = []
+    for backfilling in ("EBF", "FF"):
+        for turns, lines in TURNS.items():
+            for estimate in ("learned", "walltime", "exact"):
+                label = f"{backfilling} Slow HFLD{turns}" + ("" if estimate == "learned" else f" {estimate}")
+                row, count = means.loc[label], counts.loc[label]
+                shares = [
+                    count["vacuous"] / count["decisions"], count["slowing"] / count["decisions"],
+                    count["kept"] / count["slowed_jobs"], count["finished"] / count["jobs"],
+                ]  # fmt: skip
+                kills = f"{number(row['killed_power'], 1)} + {number(row['killed_walltime'], 1)}"
+                figures = [number(row[SLOWDOWN], 2), kills, number(row[VIOLATIONS], 1), number(row[WORK], 1)]
+                decided = number(count["decisions"] / count["runs"], 0)
+                cells = [*figures, decided, *(number(100.0 * share, 1) for share in shares)]
+                rows.append([backfilling, lines, estimate, *cells])
+    heading = [
+        "backfilling", "lines 19 to 28", "work", "slowdown", "kills: power + walltime", "violations",
+        "finished work (%)", "decisions a run", "fastest (%)", "slow down (%)", "slowed jobs that end well (%)",
+        "jobs that end well (%)",
+    ]  # fmt: skip
+    return markdown(heading, rows, texts=3)
 
 
 def paired(numbers: Numbers) -> pd.DataFrame:
@@ -222,7 +253,7 @@ def tables(folder: Path = DATA) -> dict[str, str]:
     return {
         "claims": claims_table(CLAIMS, numbers),
         "table2": table2(numbers),
-        "readings": means(numbers, "readings"),
+        "readings": readings(numbers, pd.read_csv(folder / "decisions.csv")),
         "paired": markdown(list(of_hfld), of_hfld.to_numpy(), texts=2),
         "resubmitted": means(numbers, "resubmitted"),
         "profiles": profiles(numbers),

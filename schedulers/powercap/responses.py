@@ -190,15 +190,21 @@ class HighestFlopsLowestDeadline(Response):
       text, nor here.
     - `put_idle_servers_sleep` (line 9) puts all idle servers to sleep, not just enough of them.
     - A job's deadline is start + walltime; highest first, ties by arrival. A job without walltime comes first.
-    - `minimal_state` (line 14): on each of the job's servers the slowest state of Eq. 7, even if that is faster than
-      the current one ("faster states in the end"); the fastest state if none satisfies it. Fl_j and Ef_j are per
-      server, as every server of a job executes the same flops.
+    - `minimal_state` (line 14): on each of the job's servers the slower of its present state and the slowest state of
+      Eq. 7, which is the fastest one if none satisfies it. Line 14 runs only above the cap, so it raises no speed: the
+      "faster states in the end" are those of `more_power`, which looks at gains of flop/s and not at deadlines. Fl_j
+      and Ef_j are per server, as every server of a job executes the same flops.
     - `reduce_speed` (line 21): every server of the job one state slower; those at the slowest computation state stay
       until all are, then all sleep and the job is killed. The same job is reduced until killed (its deadline stays the
       highest). With `turns`, another reading: every job is one state slower, highest deadline first, and again, until
       all are at their slowest states; only then are jobs killed.
     - Servers that cannot sleep stay at their slowest state, and their jobs are not killed.
+
+    Fl_j is that of `work_estimate`; for this response the default is `learned`, which infers it from the execution
+    times of jobs that have ended. As the walltime it would make Eq. 7 ask for the fastest state nearly always.
     """
+
+    work_estimate = "learned"
 
     def __init__(self, turns: bool = False) -> None:
         if not isinstance(turns, bool):
@@ -222,7 +228,7 @@ class HighestFlopsLowestDeadline(Response):
         jobs = sorted(plan.running, key=lambda run: (-run.deadline_s, run.number))
         jobs = [run for run in jobs if not run.mask & plan.locked]
         for run in jobs:
-            self._minimal_state(plan, run)
+            self.minimal_state(plan, run)
             if plan.below(cap_w):
                 return
         moved = self.turns
@@ -266,14 +272,11 @@ class HighestFlopsLowestDeadline(Response):
             plan.change(hostset.lowest(servers, repeats(most, same_fit)), faster)
 
     @staticmethod
-    def _minimal_state(plan: Plan, run: Job) -> None:
-        """Set the slowest p-states in which a job still ends by its deadline (Eq. 7)."""
-        left_s = run.deadline_s - plan.now_s
-        left_flops = run.work_flops - run.executed_flops(plan.now_s)
-        for kind, servers in plan.platform.parts(run.mask):
-            host = plan.kinds[kind]
-            enough = [state for state in host.compute if at_least(left_s * host.pstates[state].speed_flops, left_flops)]
-            plan.change(servers, enough[-1] if enough else host.compute[0])
+    def minimal_state(plan: Plan, run: Job) -> None:
+        """Slow a job down to the slowest p-states in which it still ends by its deadline (Eq. 7); never speed it up."""
+        for (kind, _, present), servers in plan.parts(run.mask):
+            compute = plan.kinds[kind].compute
+            plan.change(servers, max(present, slowest_in_time(plan, run, kind), key=compute.index))
 
     @staticmethod
     def _slow_down(plan: Plan, run: Job) -> bool:
@@ -297,6 +300,15 @@ class HighestFlopsLowestDeadline(Response):
         plan.sleep(run.mask)
         plan.kill(run)
         return True
+
+
+def slowest_in_time(plan: Plan, run: Job, kind: int) -> int:
+    """Return the slowest p-state of a kind of servers in which a job ends by its deadline (Eq. 7), else the fastest."""
+    host = plan.kinds[kind]
+    left_s = run.deadline_s - plan.now_s
+    left_flops = run.work_flops - run.executed_flops(plan.now_s)
+    enough = [state for state in host.compute if at_least(left_s * host.pstates[state].speed_flops, left_flops)]
+    return enough[-1] if enough else host.compute[0]
 
 
 def _faster_states(plan: Plan, group: Group) -> list[tuple[float, float, Group, int]]:

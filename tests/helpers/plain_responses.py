@@ -183,8 +183,11 @@ def minimal_state(plan, run):
     left_s, left_flops = run.deadline_s - plan.now_s, run.work_flops - run.executed_flops(plan.now_s)
     for server in hostset.ids(run.mask):
         host = plan.hosts[server]
-        enough = [state for state in host.compute if at_least(left_s * host.pstates[state].speed_flops, left_flops)]
-        plan.state[server] = [host.compute[0], *enough][-1]
+        # from the fastest state down: one step after the other while the next state is enough, too
+        while (state := plan.slower(server)) is not None and state not in host.sleep_of:
+            if not at_least(left_s * host.pstates[state].speed_flops, left_flops):
+                break
+            plan.state[server] = state
 
 
 def slow_down(plan, run):

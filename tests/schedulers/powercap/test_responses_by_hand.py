@@ -87,6 +87,25 @@ lines 13 to 18: a flop more
   fast=1, now=40
   j@0 0 100 641
   hfld 90 -> 1
+minimal state raises no speed above the cap
+  # 40 + 100 W, both late and of equal deadline: j (850 s left for 7650 flop) needs 9 flop/s and stays at 4 flop/s;
+  # k (850 s left for 3400 flop) needs 4 flop/s: 40 + 40 W
+  fast=2, states=20, now=50
+  j@0 0 900 7850
+  k@1 0 900 3900
+  hfld 130 -> 2 2
+minimal state, where no state is fast enough
+  # j needs 20 flop/s and stays at 6 flop/s; k needs 5 flop/s: 60 + 60 W
+  fast=2, states=10, now=50
+  j@0 0 900 17300
+  k@1 0 900 4750
+  hfld 130 -> 1 1
+below the cap faster states go where most flop/s are gained, not to the job that is late
+  # 4 + 6 flop/s, 100 W; 60 W more: 6 flop/s for server 0, whose job needs 1 flop/s; server 1 needs 10 flop/s
+  fast=2, states=21, now=50
+  easy@0 0 900 1050
+  late@1 0 900 8800
+  hfld 160 -> 0 1
 minimal state starts with the highest deadline and stops when it suffices
   fast=2, now=10
   early@0 0 100 100
@@ -277,14 +296,6 @@ def test_the_widest_job_is_remembered():
     plan = Plan(cluster_of(fast=3), ())
     response.respond(plan, 1000)
     assert plan.state == [2, 2, ASLEEP_FAST]
-
-
-def test_minimal_state_may_be_faster_than_the_present_one():
-    # j crawls at 4 flop/s and needs 9 now; k can be slow: 40 + 100 -> 100 + 40, still above 130
-    jobs = [("j", 0b01, 0, 900), ("k", 0b10, 0, 100)]
-    plan = Plan(cluster_of(fast=2, states=[2, 0], jobs=jobs, now=50.0, work={"j": 200.0 + 850 * 9, "k": 0.0}))
-    make("response", "hfld")._minimal_state(plan, plan.running[0])
-    assert plan.state == [0, 0]
 
 
 # Eq. 2 --------------------------------------------------------------------------------------------------------------
