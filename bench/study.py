@@ -1,6 +1,6 @@
 """Measure the overhead of a study of short runs, and the time of the powercap grid: `make bench`.
 
-The powercap grid is the study `workloads` of `papers/igsc22/study.yaml` without its cases: all 48 algorithms of the
+The powercap grid is the study `workloads` of `papers/igsc22/study.yaml` without cases of our own: 48 algorithms of the
 powercap paper (2 backfillings, 4 orders, 6 responses) on its 20 workloads under profile 3, 960 runs. The share is
 measured on all of igsc22.yaml without the optima, which are long, or on a few of its workloads (`--workloads`).
 
@@ -67,7 +67,9 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
     declared = yaml.safe_load(DECLARED.read_text())
     studies = declared["comparisons"]
     if grid:
-        studies = {"workloads": {key: value for key, value in studies["workloads"].items() if key != "cases"}}
+        whole = studies["workloads"]
+        cases = [case for case in whole["cases"] if case["options"].get("response") == "hfld"]
+        studies = {"workloads": {**whole, "cases": cases}}
     for study in studies.values():
         if "cases" in study:
             study["cases"] = [case for case in study["cases"] if case.get("scheduler") != "optimum"]
