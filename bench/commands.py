@@ -146,12 +146,13 @@ def _jobpower() -> Named:
 def _machines() -> Named:
     strategies = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
     for strategy in strategies:
-        yield _run(f"riskaware {strategy}", f"{WALK} -s riskaware", strategy=strategy)
+        yield _run(f"riskaware {strategy}", f"{WALK} -s riskaware", strategy=strategy, as_published=True)
     for strategy in strategies[1:3]:
         yield _run(f"riskaware {strategy} paper", f"{WALK} -s riskaware", strategy=strategy, as_published=False)
     reference = {"strategy": "target-asap", "reference": "workloads/risk-small.txt", "quantiles": 100}
-    yield _run("riskaware reference", f"{WALK} -s riskaware", **reference)
-    yield _run("riskaware lose", f"{RISK} --capacity uniform:range=0.6,seed=1 -s riskaware", victim="lose", seed=5)
+    yield _run("riskaware reference", f"{WALK} -s riskaware", **reference, as_published=True)
+    lose = {"victim": "lose", "seed": 5, "as_published": True}
+    yield _run("riskaware lose", f"{RISK} --capacity uniform:range=0.6,seed=1 -s riskaware", **lose)
     for mapping in ("base", "longshort", "jobsize-order", "twomode", "migration"):
         yield _run(f"varcap {mapping}", f"{TNG} -s varcap", mapping=mapping)
     for termination in ("random", "lfd", "lww", "least-loss", "order"):
