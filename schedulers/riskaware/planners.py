@@ -141,7 +141,7 @@ class FirstFitStrategy(MachinePlanner):
     indices go first.
     """
 
-    def __init__(self, machines: int, cores: int, rng: np.random.Generator | None = None, as_published: bool = True):
+    def __init__(self, machines: int, cores: int, rng: np.random.Generator | None = None, as_published: bool = False):
         self._free = [cores] * machines
         shuffled = rng is not None and as_published
         self._rank = rng.permutation(machines).tolist() if rng is not None and shuffled else list(range(machines))

@@ -37,7 +37,7 @@ MANY = 1_000_000
 
 
 class RiskawareOptions(MachineOptions):
-    """Options of the scheduler `riskaware`; the defaults are those of the authors' experiments.
+    """Options of the scheduler `riskaware`; where the text leaves a value open, that of the authors' experiments.
 
     The rules: docs/explanation/riskaware.md.
     """
@@ -59,7 +59,7 @@ class RiskawareOptions(MachineOptions):
         None,
         ge=1,
         le=MANY,
-        description="M_use at first; by default half way from always to those alive, or always if not as_published",
+        description="M_use at first; by default always (M-), or half way from it to those alive if as_published",
     )
     pack: int = Field(5, ge=1, le=MANY, description="machines of a pack of packed-target-asap")
     reference: Reference | None = Field(
@@ -69,9 +69,9 @@ class RiskawareOptions(MachineOptions):
         None,
         ge=0,
         le=1_000_000,
-        description="area-weighted quantiles of the reference, 0 for none; by default 1000, or 0 if not as_published",
+        description="area-weighted quantiles of the reference, 0 for none; by default 0, or 1000 if as_published",
     )
-    as_published: bool = Field(True, description="follow the authors' program, not the paper, where they differ")
+    as_published: bool = Field(False, description="follow the authors' program, not the paper, where they differ")
     longest_as_shortest: bool | None = Field(
         None, description="jobs as long as the last quantile count as shortest; by default as as_published"
     )

@@ -385,7 +385,7 @@ def hopeless_of_riskaware(run: Observed, job: Job) -> bool:
     they have not run where their machine was late.
     """
     options, own = run.case.options, run.attempts[job["id"]]
-    dropped = "release_s" in job and len(own) == 1 and options.get("as_published", True)
+    dropped = "release_s" in job and len(own) == 1 and options.get("as_published", False)
     lost = run.case.victim.lost and len(own) == 1 and own[0].metadata == LOST
     return job["res"] > CORES or dropped or lost or options["capacity"].values[-1] == 0.0
 

@@ -135,7 +135,7 @@ def jobs_share_the_cores_that_there_are(run: Observed) -> None:
 def the_first_machines_are_alive(run: Observed) -> None:
     """Strategies that know which machines leave use the first ones, as many as are alive."""
     options, capacity = run.case.options, run.case.capacity
-    if capacity is None or (options["strategy"] == "first-fit-unaware" and not options.get("as_published", True)):
+    if capacity is None or (options["strategy"] == "first-fit-unaware" and not options.get("as_published", False)):
         return
     for attempt in run.ran:
         inside = [at for at in capacity.times_s if attempt.begin_s + LAG_S < at < attempt.end_s - LAG_S]
