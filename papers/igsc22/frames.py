@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 SLOWDOWN, KILLS, VIOLATIONS, WORK = "mean_slowdown", "kills", "violations", "finished_work_percent"
+FINISHED, WAIT, WALLTIME_KILLS = "jobs_finished", "mean_wait_s", "killed_walltime"
 OPTIMUM = "Optimum"
 ALL = "all"
 """Value in place of an envelope for the mean over all envelopes."""

@@ -6,9 +6,9 @@
         compare the tables with data/
 
 `summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
-run of the optimum, of the algorithms of Table II, of batwatt's own and of those in `PAIRS`. Units are in the names
-of the columns: kills in jobs, violations in steps of the envelope. `paired.csv` has the differences of all `PAIRS`,
-`decisions.csv` the decisions by Eq. 7 (`papers.igsc22.decisions`).
+run of the optimum, of the algorithms of Table II, of batwatt's own and of those in `PAIRS`; `runs.csv` has the runs
+that decide the statements. Units are in the names of the columns: kills in jobs, violations in steps of the envelope.
+`paired.csv` has the differences of all `PAIRS`, `decisions.csv` the decisions by Eq. 7 (`papers.igsc22.decisions`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,22 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from papers import pages
-from papers.claims import claims_table
-from papers.igsc22.claims import CLAIMS
-from papers.igsc22.frames import ALL, KILLS, OPTIMUM, SLOWDOWN, VIOLATIONS, WORK, Numbers, is_tie
+from papers.igsc22.frames import (
+    ALL,
+    FINISHED,
+    KILLS,
+    OPTIMUM,
+    SLOWDOWN,
+    VIOLATIONS,
+    WAIT,
+    WORK,
+    Numbers,
+    is_tie,
+)
+from papers.igsc22.measures import MEASURES, STUDIES, samples_of
 from papers.pages import NOTHING, markdown, number
 from papers.runs import table_of
+from papers.statements import NO, statements_of, verdicts
 
 HERE = Path(__file__).parent
 DATA, PAGE, FIGURE = HERE / "data", HERE / "README.md", HERE / "figure.png"
@@ -67,6 +78,7 @@ WHERE = ["study", "label", "workload", "envelope"]
 COUNTS = ["killed_power", "killed_walltime", "violations"]
 MEANS = [SLOWDOWN, "killed_power", "killed_walltime", KILLS, VIOLATIONS, WORK, ENERGY]
 RUN = ["mean_slowdown", *COUNTS, "finished_work_fraction", "energy_j", "lower_bound", "gap", "proven_optimal"]
+DECIDING = [SLOWDOWN, *COUNTS, "finished_work_fraction", FINISHED, WAIT]
 HEADS = {
     SLOWDOWN: ("slowdown", 2),
     KILLS: ("kills (jobs)", 1),
@@ -79,7 +91,7 @@ COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
 
 
 def write_numbers(results: Path, folder: Path) -> None:
-    """Write the two files from the table of the study. Raises ValueError for another study."""
+    """Write the three files from the table of the study. Raises ValueError for another study."""
     frame = table_of(results)
     if not {"workloads", "profiles"} <= set(frame["study"]):
         raise ValueError(f"{results} is not the study of {HERE / 'study.yaml'}")
@@ -107,7 +119,9 @@ def write_numbers(results: Path, folder: Path) -> None:
     ]
     instances = runs[listed].sort_values(WHERE)[[*WHERE, *RUN]]
     instances[COUNTS] = instances[COUNTS].astype("Int64")
-    for name, table in (("summary", summary[["study", "label", "envelope", "runs", *MEANS]]), ("instances", instances)):
+    deciding = runs[runs["study"].isin(STUDIES)].sort_values(WHERE)[[*WHERE, *DECIDING]]
+    means = summary[["study", "label", "envelope", "runs", *MEANS]]
+    for name, table in (("summary", means), ("instances", instances), ("runs", deciding)):
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6f", lineterminator="\n")
 
 
@@ -248,10 +262,13 @@ def draw(numbers: Numbers) -> Figure:
 def tables(folder: Path = DATA) -> dict[str, str]:
     """Return every table, from the two files."""
     numbers = Numbers.read(folder)
+    judged = verdicts(statements_of(HERE), MEASURES, samples_of(pd.read_csv(folder / "runs.csv")))
     differences = paired(numbers)
     of_hfld = differences[differences["difference"].str.fullmatch("EBF Slow HFLD( in turns)? − EBF Slow IDSB")]
     return {
-        "claims": claims_table(CLAIMS, numbers),
+        "summary": judged.counts_table(),
+        "contradicted": judged.table((NO,)),
+        "statements": judged.table(),
         "table2": table2(numbers),
         "readings": readings(numbers, pd.read_csv(folder / "decisions.csv")),
         "paired": markdown(list(of_hfld), of_hfld.to_numpy(), texts=2),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 from tables_of_tests import row, save
 
 from batwatt.studies.study import carry_out, study_in
 from papers.igsc22 import tables
-from papers.igsc22.frames import Numbers
+from papers.igsc22.frames import KILLS, SLOWDOWN, VIOLATIONS, Numbers
+from papers.igsc22.measures import ALL40, MEASURES, THIRD, area, least_over, samples_of
 from papers.runs import table_of
+from papers.statements import VERDICTS, Samples, statements_of, verdicts
 
 A, B = "EBF Slow HFLD", "EBF Slow Frugal"
 
@@ -78,3 +81,28 @@ def test_table2(numbers):
         # slowdown 2 - 1.5 and 2 - 2.5, work 0.5 and 0.75
         [B, "2.00 / 0.0 / 0.0", "62.5", "0.00 / 0.0 / 0.0", "+0.30", "–"],
     ]
+
+
+def test_the_list_of_papers_has_the_counts_of_the_page():
+    """Of 131 statements, as the page's table counts them."""
+    judged = verdicts(statements_of(tables.HERE), MEASURES, samples_of(pd.read_csv(tables.DATA / "runs.csv")))
+    counts = judged.counts()
+    yes, direction, no, still = (counts[word] for word in VERDICTS)
+    text = f"{yes} of {len(judged.statements)} statements come out, {direction} in direction only, {no} do not, {still}"
+    assert text in (tables.HERE.parent / "README.md").read_text()
+    assert set(MEASURES) <= {statement.place for statement in judged.statements}
+
+
+def test_quantities_by_hand():
+    """All 40 algorithms are level but for two: the first is best in all, the last worst, with equal steps of a half."""
+    best, worst = ALL40[0], ALL40[-1]
+    values = {
+        (label, figure, THIRD): np.array([level, level])
+        for label in ALL40
+        for figure in (SLOWDOWN, KILLS, VIOLATIONS)
+        for level in [1.0 if label == best else 3.0 if label == worst else 2.0]
+    }
+    samples = Samples(values)
+    # a radar of three axes of 1, 0.5 and 0 has the areas 1, 0.25 and 0 of the largest triangle
+    assert [area(samples, label) for label in (best, ALL40[1], worst)] == [1.0, 0.25, 0.0]
+    assert least_over(KILLS, ALL40[1:3], (best, worst))(samples) == -1.0

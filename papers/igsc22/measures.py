@@ -1,0 +1,231 @@
+"""The quantities of statements.csv of the powercap paper in our runs.
+
+Samples are the 20 workloads. A key is (algorithm, figure, envelope); Section VII-B4 and Figure 6 are of one workload
+that the document does not name: here of all 20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from papers.igsc22.frames import FINISHED, KILLS, SLOWDOWN, VIOLATIONS, WAIT, WALLTIME_KILLS, WORK
+from papers.statements import Samples, Statistic
+
+NONE, HFLD, IDFS, FF_HFLD, IDSB = "EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"
+OPTIMUM, FORECAST = "Optimum", "EBF Slow Frugal forecast"
+TABLE2 = (HFLD, IDFS, FF_HFLD, IDSB)
+"""The algorithms of Table II that respond to the envelope."""
+RESPONSES = ("IDFS", "IAFS", "IDSB", "IASB", "HFLD")
+COMBINATIONS = tuple(f"{first} {order}" for first, order in product(("FF", "EBF"), ("Asc", "Desc", "FCFS", "Slow")))
+ALL40 = tuple(f"{pair} {response}" for pair, response in product(COMBINATIONS, RESPONSES))
+STUDIES = ("workloads", "own")
+"""Studies of study.yaml whose runs decide: all algorithms under profile 3, those of Table II under all profiles."""
+THIRD = "profile3"
+PROFILES = ("profile1", "profile2", "profile3")
+FIGURES = (SLOWDOWN, KILLS, VIOLATIONS, WORK, FINISHED, WAIT, WALLTIME_KILLS)
+
+
+def samples_of(runs: pd.DataFrame) -> Samples:
+    """Return the figures of algorithms by workload; rows as of `runs.csv`, in which a run is of one of `STUDIES`."""
+    kills, work = runs["killed_power"] + runs["killed_walltime"], 100.0 * runs["finished_work_fraction"]
+    runs = runs.assign(**{KILLS: kills, WORK: work}).drop_duplicates(["label", "envelope", "workload"])
+    workloads = sorted(runs["workload"].unique())
+    table = runs.pivot(index=["label", "envelope"], columns="workload", values=list(FIGURES))
+    return Samples(
+        {
+            (label, figure, envelope): values
+            for figure in FIGURES
+            for (label, envelope), row in table[figure][workloads].iterrows()
+            if not np.isnan(values := row.to_numpy(float)).any()
+        }
+    )
+
+
+def least_over(figure: str, best: tuple[str, ...], others: tuple[str, ...], envelope: str = THIRD) -> Statistic:
+    """Return the least mean of some algorithms less the largest of others."""
+    return lambda m: min(m(one, figure, envelope) for one in best) - max(m(one, figure, envelope) for one in others)
+
+
+def above(figure: str, one: str, *others: str, envelope: str = THIRD) -> Statistic:
+    """Return the mean of an algorithm less the largest of others."""
+    return least_over(figure, (one,), others, envelope)
+
+
+def below(figure: str, one: str, *others: str, envelope: str = THIRD) -> Statistic:
+    """Return the least mean of others less that of an algorithm."""
+    return least_over(figure, others, (one,), envelope)
+
+
+def extreme(pick: Callable[..., float], figure: str, labels: tuple[str, ...], envelopes: tuple[str, ...]) -> Statistic:
+    """Return the least or the largest mean of a figure over algorithms and envelopes."""
+    return lambda m: pick(m(label, figure, envelope) for label in labels for envelope in envelopes)
+
+
+def area(m: Samples, label: str, envelopes: tuple[str, ...] = (THIRD,)) -> float:
+    """Return the area of the radar of Figures 2 and 6: three axes, each inverted and scaled over the 40 algorithms.
+
+    1 is the best value of an axis, 0 the worst; neighbouring axes are 120 degrees apart. Mean over the envelopes.
+    """
+    areas = []
+    for envelope in envelopes:
+        others = ALL40 if envelope == THIRD else TABLE2
+        a, b, c = (_scaled(m, label, figure, envelope, others) for figure in (VIOLATIONS, KILLS, SLOWDOWN))
+        areas.append((a * b + b * c + c * a) / 3.0)
+    return float(np.mean(areas))
+
+
+def _scaled(m: Samples, label: str, figure: str, envelope: str, others: tuple[str, ...]) -> float:
+    values = [m(other, figure, envelope) for other in others]
+    span = max(values) - min(values)
+    return (max(values) - m(label, figure, envelope)) / span if span else 1.0
+
+
+def balanced(m: Samples) -> float:
+    """Return the area of HFLD less that of the best other response: the less of EASY's and first fit's."""
+    areas = {label: area(m, label) for label in ALL40}
+    return min(
+        areas[f"{kind} Slow HFLD"]
+        - max(value for label, value in areas.items() if label.startswith(kind) and not label.endswith("HFLD"))
+        for kind in ("EBF", "FF")
+    )
+
+
+def metrics_in_better_half(m: Samples) -> float:
+    """Return of how many of three figures EBF Slow HFLD is in the better half of the 40, less 2."""
+    count = 0
+    for figure in (VIOLATIONS, KILLS, SLOWDOWN):
+        values = sorted(m(label, figure, THIRD) for label in ALL40)
+        count += m(HFLD, figure, THIRD) <= values[len(values) // 2 - 1]
+    return count - 2.0
+
+
+def share_avoided(m: Samples) -> float:
+    """Return the share of the violations without a response that HFLD avoids, in %."""
+    return 100.0 * (1.0 - m(HFLD, VIOLATIONS, THIRD) / m(NONE, VIOLATIONS, THIRD))
+
+
+def more_kills_of_idfs(m: Samples) -> float:
+    """Return how many more jobs IDFS kills than HFLD: the mean over orders and backfillings."""
+    return float(np.mean([m(f"{pair} IDFS", KILLS, THIRD) - m(f"{pair} HFLD", KILLS, THIRD) for pair in COMBINATIONS]))
+
+
+def worst(m: Samples, label: str) -> float:
+    """Return the largest mean slowdown of an algorithm on one workload."""
+    return float(m.of(label, SLOWDOWN, THIRD).max())
+
+
+def spread(m: Samples, label: str) -> float:
+    """Return the standard deviation of the kills of an algorithm over workloads."""
+    return float(m.of(label, KILLS, THIRD).std(ddof=1))
+
+
+def width(m: Samples, label: str) -> float:
+    """Return the largest kills of an algorithm less the least, over workloads."""
+    return float(np.ptp(m.of(label, KILLS, THIRD)))
+
+
+def all_profiles(figure: str, better: str, worse: str) -> Statistic:
+    """Return how much larger a figure of one algorithm is: the mean over profile 3 and over all three profiles."""
+    return lambda m: float(
+        np.mean([m(worse, figure, envelope) - m(better, figure, envelope) for envelope in (THIRD, *PROFILES)])
+    )
+
+
+OTHERS = {label: tuple(other for other in TABLE2 if other != label) for label in TABLE2}
+HFLDS, REST = (HFLD, FF_HFLD), (IDFS, IDSB)
+OTHER_EASY = ("EBF Slow IDFS", "EBF Slow IAFS", IDSB, "EBF Slow IASB")
+JOBS = 288
+"""Jobs of a workload."""
+
+
+def over_optimum(figure: str, label: str) -> Statistic:
+    """Return a figure of an algorithm less that of the best known schedule."""
+    return lambda m: m(label, figure, THIRD) - m(OPTIMUM, figure, THIRD)
+
+
+MEASURES: dict[int, Statistic] = {
+    1: balanced,
+    2: lambda m: min(m(NONE, SLOWDOWN, THIRD) - m(HFLD, SLOWDOWN, THIRD), -m(HFLD, KILLS, THIRD)),
+    3: extreme(min, VIOLATIONS, ALL40, (THIRD,)),
+    12: lambda m: -m(HFLD, WALLTIME_KILLS, THIRD),
+    19: lambda m: area(m, HFLD) - float(np.median([area(m, label) for label in ALL40])),
+    20: metrics_in_better_half,
+    21: below(SLOWDOWN, IDSB, *OTHERS[IDSB]),
+    22: above(VIOLATIONS, IDSB, *OTHERS[IDSB]),
+    23: lambda m: area(m, IDFS) - float(np.median([area(m, label) for label in ALL40])),
+    24: more_kills_of_idfs,
+    25: lambda m: min(min(m(label, figure, THIRD) for label in ALL40) - m(OPTIMUM, figure, THIRD)
+                      for figure in (VIOLATIONS, KILLS, SLOWDOWN)),
+    27: lambda m: min(area(m, label) for label in TABLE2) - max(area(m, label) for label in set(ALL40) - set(TABLE2)),
+    28: extreme(min, VIOLATIONS, ALL40, (THIRD,)),
+    29: extreme(max, VIOLATIONS, ALL40, (THIRD,)),
+    30: extreme(min, KILLS, ALL40, (THIRD,)),
+    31: extreme(max, KILLS, ALL40, (THIRD,)),
+    32: extreme(min, SLOWDOWN, ALL40, (THIRD,)),
+    33: extreme(max, SLOWDOWN, ALL40, (THIRD,)),
+    38: lambda m: m(OPTIMUM, VIOLATIONS, THIRD),
+    39: lambda m: m(OPTIMUM, KILLS, THIRD),
+    40: lambda m: m(OPTIMUM, SLOWDOWN, THIRD),
+    41: lambda m: m(NONE, SLOWDOWN, THIRD),
+    **{place + k: over_optimum(figure, label)
+       for place, label in ((42, NONE), (45, HFLD), (48, IDFS), (51, FF_HFLD), (54, IDSB))
+       for k, figure in enumerate((SLOWDOWN, KILLS, VIOLATIONS))},
+    57: share_avoided,
+    58: lambda m: m(HFLD, VIOLATIONS, THIRD),
+    64: share_avoided,
+    67: below(KILLS, FF_HFLD, *OTHERS[FF_HFLD]),
+    68: lambda m: 100.0 * float((m.of(FF_HFLD, KILLS, THIRD) < 20.0).mean()),
+    71: below(KILLS, HFLD, *REST),
+    72: lambda m: float((m.of(HFLD, KILLS, THIRD) > 30.0).sum()),
+    73: below(KILLS, FF_HFLD, HFLD),
+    75: above(KILLS, IDFS, *OTHERS[IDFS]),
+    76: lambda m: float(m.of(IDFS, KILLS, THIRD).min()),
+    77: lambda m: spread(m, IDSB) - max(spread(m, label) for label in OTHERS[IDSB]),
+    78: lambda m: width(m, IDSB) - float(np.median([width(m, label) for label in OTHERS[IDSB]])),
+    79: lambda m: 100.0 * float(m.of(NONE, FINISHED, THIRD).min()) / JOBS,
+    80: lambda m: float(m.of(NONE, WORK, THIRD).min()),
+    82: above(WORK, HFLD, IDFS),
+    83: above(WORK, HFLD, IDSB),
+    84: above(WORK, FF_HFLD, IDFS),
+    85: above(WORK, FF_HFLD, IDSB),
+    89: above(KILLS, IDSB, *OTHERS[IDSB]),
+    90: below(SLOWDOWN, IDFS, HFLD),
+    91: below(SLOWDOWN, IDFS, "FF Slow IDFS", "FF FCFS IDFS", "FF Desc IDFS"),
+    93: above(SLOWDOWN, FF_HFLD, *OTHERS[FF_HFLD]),
+    94: lambda m: worst(m, FF_HFLD),
+    95: lambda m: worst(m, FF_HFLD) - max(worst(m, label) for label in OTHERS[FF_HFLD]),
+    96: below(SLOWDOWN, HFLD, FF_HFLD),
+    98: least_over(SLOWDOWN, HFLDS, REST),
+    99: least_over(FINISHED, HFLDS, REST),
+    100: least_over(WAIT, HFLDS, REST),
+    101: lambda m: -100.0 * (m(HFLD, SLOWDOWN, THIRD) / min(m(label, SLOWDOWN, THIRD) for label in TABLE2) - 1.0),
+    102: above(KILLS, IDFS, *OTHERS[IDFS], envelope="profile1"),
+    103: above(KILLS, IDFS, *OTHERS[IDFS], envelope=THIRD),
+    104: lambda m: 1.0 + sum(m(other, KILLS, "profile2") > m(IDFS, KILLS, "profile2") for other in OTHERS[IDFS]),
+    105: lambda m: min(min(m(other, KILLS, p) for other in REST) - m(HFLD, KILLS, p) for p in PROFILES),
+    106: lambda m: min(min(m(other, KILLS, p) for other in REST) - m(FF_HFLD, KILLS, p) for p in PROFILES),
+    107: above(SLOWDOWN, FF_HFLD, *OTHERS[FF_HFLD], envelope="profile2"),
+    110: extreme(min, VIOLATIONS, TABLE2, PROFILES),
+    111: extreme(max, VIOLATIONS, TABLE2, PROFILES),
+    112: extreme(min, KILLS, TABLE2, PROFILES),
+    113: extreme(max, KILLS, TABLE2, PROFILES),
+    114: extreme(min, SLOWDOWN, TABLE2, PROFILES),
+    115: extreme(max, SLOWDOWN, TABLE2, PROFILES),
+    117: lambda m: max(spread(m, label) for label in OTHERS[HFLD]) - spread(m, HFLD),
+    118: all_profiles(SLOWDOWN, IDSB, IDFS),
+    119: all_profiles(SLOWDOWN, IDFS, HFLD),
+    121: all_profiles(KILLS, FF_HFLD, HFLD),
+    122: all_profiles(KILLS, HFLD, IDSB),
+    123: all_profiles(KILLS, IDSB, IDFS),
+    124: lambda m: float(np.mean([least_over(VIOLATIONS, HFLDS, (IDFS,), p)(m) for p in PROFILES])),
+    126: lambda m: float(np.mean([least_over(VIOLATIONS, (IDSB,), HFLDS, p)(m) for p in PROFILES])),
+    128: lambda m: 100.0 * least_over(FINISHED, (HFLD,), OTHER_EASY)(m) / JOBS,
+    129: lambda m: 100.0 * least_over(FINISHED, (HFLD,), REST, "profile2")(m) / JOBS,
+    130: lambda m: area(m, HFLD) - max(area(m, label) for label in ALL40 if label != HFLD),
+    131: lambda m: min(m(f"EBF Slow {one}", KILLS, THIRD) for one in ("IDFS", "IDSB")) - m(HFLD, KILLS, THIRD),
+}  # fmt: skip
+"""Place in statements.csv -> its quantity; the others need runs or logs that the study does not have."""

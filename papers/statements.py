@@ -1,0 +1,198 @@
+"""Statements of a document's results, and their verdicts: one rule for all papers.
+
+`statements.csv` of a paper's folder has a row for every statement of the results of its document, in its order, written
+before any run was looked at. A row has a `quantity` that is larger than `neutral` if the statement is true (no neutral:
+the statement only gives a value), and the sizes `low` to `high` that the document states; a single number v means
+0.75 v to 1.25 v. The verdict compares them with the 95 % interval of the quantity in our runs:
+
+    no              the interval is below the neutral value, or, without one, apart from the sizes
+    open            the interval includes the neutral value, or overlaps with the sizes; or nothing was measured
+    yes             the interval is within the sizes, or above the neutral value if no size is stated
+    direction only  the interval is above the neutral value, and not within the sizes
+
+The interval is the estimate -+ t s: s is the jackknife's standard error over samples (workloads, or pairs of a trace
+and a walk), t the 97.5 % quantile of Student's t with one degree of freedom less than samples. Of a mean it is the
+usual interval; quotients, and the largest or the least of several means, have one in the same way.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.results.compared import sure
+from papers.pages import NOTHING, markdown, number
+
+YES, DIRECTION, NO, OPEN = VERDICTS = ("yes", "direction only", "no", "open")
+AROUND = 0.25
+"""Share of a single stated number by which ours may differ."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement: its number in the list, its place, the quantity that decides it, and the sizes that it states."""
+
+    place: int
+    where: str
+    statement: str
+    unit: str
+    neutral: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def sizes(self) -> tuple[float, float] | None:
+        """The least and the largest size that agree with the document; None if it states none."""
+        low, high = self.low, self.high
+        if low is not None and low == high:
+            return low - AROUND * abs(low), low + AROUND * abs(low)
+        if low is None and high is None:
+            return None
+        return -math.inf if low is None else low, math.inf if high is None else high
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A quantity in our runs and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Samples:
+    """Values of keys, such as (algorithm, figure), in each sample; a sample may be left out."""
+
+    def __init__(self, values: Mapping[Hashable, NDArray[np.float64]], out: int | None = None) -> None:
+        self.values = values
+        self._out = out
+
+    def of(self, *key: Hashable) -> NDArray[np.float64]:
+        """Return the values of a key, one for each sample. Raises KeyError."""
+        values = self.values[key]
+        return values if self._out is None else np.delete(values, self._out)
+
+    def __call__(self, *key: Hashable) -> float:
+        """Return the mean of a key over the samples. Raises KeyError."""
+        return float(self.of(*key).mean())
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+    def without(self, sample: int) -> Samples:
+        """Return all samples but one."""
+        return Samples(self.values, sample)
+
+
+Statistic = Callable[[Samples], float]
+
+
+def measured(statistic: Statistic, samples: Samples) -> Measured:
+    """Return a statistic of samples with its interval; it is unbounded for one sample."""
+    value, count = float(statistic(samples)), len(samples)
+    if count < 2:
+        return Measured(value, -math.inf, math.inf)
+    rest = np.array([statistic(samples.without(sample)) for sample in range(count)])
+    half = sure(count) * math.sqrt((count - 1) / count * float(((rest - rest.mean()) ** 2).sum()))
+    # equal values differ by rounding
+    half = 0.0 if half < 1e-9 * max(1.0, abs(value)) else half
+    return Measured(value, value - half, value + half)
+
+
+def verdict(statement: Statement, ours: Measured) -> str:
+    """Return the verdict of a measured quantity."""
+    sizes, neutral = statement.sizes, statement.neutral
+    within = sizes is not None and sizes[0] <= ours.low and ours.high <= sizes[1]
+    if neutral is None:
+        if sizes is None:
+            return OPEN
+        return YES if within else NO if ours.high < sizes[0] or ours.low > sizes[1] else OPEN
+    if ours.high < neutral or ours.low == ours.high == neutral:
+        return NO
+    if ours.low <= neutral:
+        return OPEN
+    return YES if within or sizes is None else DIRECTION
+
+
+def statements_of(folder: Path) -> list[Statement]:
+    """Return the statements of a paper's folder, in the order of the document."""
+    with (folder / "statements.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [
+        Statement(
+            place, row["where"], row["statement"], row["unit"], *map(_number, (row["neutral"], row["low"], row["high"]))
+        )
+        for place, row in enumerate(rows, 1)
+    ]
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The statements of a document and what was measured of them, by their places in the list."""
+
+    statements: list[Statement]
+    measured: Mapping[int, Measured]
+
+    def verdict(self, statement: Statement) -> str:
+        """Return the verdict of a statement, `open` if nothing was measured."""
+        ours = self.measured.get(statement.place)
+        return OPEN if ours is None else verdict(statement, ours)
+
+    def counts_table(self) -> str:
+        """Return the number of statements, of those measured, and of each verdict."""
+        counts = self.counts()
+        heading = ["statements", "measured", *VERDICTS]
+        return markdown(
+            heading, [[str(n) for n in (len(self.statements), len(self.measured), *(counts[w] for w in VERDICTS))]], 0
+        )
+
+    def counts(self) -> Counter[str]:
+        """Return the number of statements by verdict."""
+        return Counter(self.verdict(statement) for statement in self.statements)
+
+    def table(self, words: Sequence[str] = VERDICTS) -> str:
+        """Return a row for every statement with one of these verdicts."""
+        heading = ["#", "where", "the document", "its size", "here (95 % interval)", "verdict"]
+        rows = (self._row(statement) for statement in self.statements if self.verdict(statement) in words)
+        return markdown(heading, rows, texts=6)
+
+    def _row(self, statement: Statement) -> list[str]:
+        ours = self.measured.get(statement.place)
+        here = NOTHING if ours is None else _with_interval(ours, statement.unit)
+        words = statement.statement.replace("|", "\\|")
+        return [str(statement.place), statement.where, words, _size(statement), here, self.verdict(statement)]
+
+
+def verdicts(statements: list[Statement], measures: Mapping[int, Statistic], samples: Samples) -> Verdicts:
+    """Measure what `measures` has, by the places of statements, in the samples. Raises KeyError for missing values."""
+    return Verdicts(statements, {place: measured(statistic, samples) for place, statistic in measures.items()})
+
+
+def _size(statement: Statement) -> str:
+    low, high = statement.low, statement.high
+    if low is None and high is None:
+        return NOTHING
+    if low == high or high is None or low is None:
+        word = "" if low == high else "at least " if high is None else "at most "
+        return f"{word}{high if low is None else low:g} {statement.unit}".strip()
+    return f"{low:g} to {high:g} {statement.unit}".strip()
+
+
+def _with_interval(ours: Measured, unit: str) -> str:
+    places = 2 if unit in ("times", "slowdown", "area") else 1
+    if math.isinf(ours.low):
+        return f"{number(ours.value, places)} {unit}".strip()
+    if ours.low == ours.high:
+        return f"{number(ours.value, places)} (the same in all) {unit}".strip()
+    return f"{number(ours.value, places)} ({number(ours.low, places)} to {number(ours.high, places)}) {unit}".strip()
