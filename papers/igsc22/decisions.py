@@ -57,10 +57,10 @@ def counts_of(cell: Cell) -> dict[str, int]:
     options = {name: value for name, value in cell.spec.options.items() if name != "response"}
     scheduler = type("Counting", (Powercap,), {"response": response})
     jobs = perform(PreparedRun.of(replace(cell.spec, scheduler=scheduler, options=options))).jobs
-    done = jobs[jobs["success"] == 1]
-    names = done["workload_name"].astype(str) + "!" + done["job_id"].astype(str)
+    ended_well = jobs[jobs["success"] == 1]
+    names = ended_well["workload_name"].astype(str) + "!" + ended_well["job_id"].astype(str)
     return {
-        "jobs": len(jobs), "finished": len(done), "decisions": response.decisions, "vacuous": response.vacuous,
+        "jobs": len(jobs), "finished": len(ended_well), "decisions": response.decisions, "vacuous": response.vacuous,
         "slowing": response.slowing, "slowed_jobs": len(response.slowed_jobs),
         "kept": len(response.slowed_jobs.intersection(names)),
     }  # fmt: skip
