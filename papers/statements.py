@@ -3,16 +3,17 @@
 `statements.csv` of a paper's folder has a row for every statement of the results of its document, in its order, written
 before any run was looked at. A row has a `quantity` that is larger than `neutral` if the statement is true (no neutral:
 the statement only gives a value), and the sizes `low` to `high` that the document states; a single number v means
-0.75 v to 1.25 v. The verdict compares them with the 95 % interval of the quantity in our runs:
+0.75 v to 1.25 v, but 100 % is all. The verdict compares them with the 95 % interval of the quantity in our runs:
 
-    no              the interval is below the neutral value, or, without one, apart from the sizes
+    no              the interval is below the neutral value, or all samples equal it; without one, apart from the sizes
     open            the interval includes the neutral value, or overlaps with the sizes; or nothing was measured
     yes             the interval is within the sizes, or above the neutral value if no size is stated
     direction only  the interval is above the neutral value, and not within the sizes
 
 The interval is the estimate -+ t s: s is the jackknife's standard error over samples (workloads, or pairs of a trace
 and a walk), t the 97.5 % quantile of Student's t with one degree of freedom less than samples. Of a mean it is the
-usual interval; quotients, and the largest or the least of several means, have one in the same way.
+usual interval; quotients, and the largest or the least of several means, have one in the same way. A quantity that is
+an extreme over samples, a count or a rank has none, and is open.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,8 @@ class Statement:
         """The least and the largest size that agree with the document; None if it states none."""
         low, high = self.low, self.high
         if low is not None and low == high:
+            if self.unit == "%" and low == 100.0:
+                return 100.0, 100.0
             return low - AROUND * abs(low), low + AROUND * abs(low)
         if low is None and high is None:
             return None
@@ -95,11 +98,16 @@ Statistic = Callable[[Samples], float]
 
 
 def measured(statistic: Statistic, samples: Samples) -> Measured:
-    """Return a statistic of samples with its interval; it is unbounded for one sample."""
+    """Return a statistic of samples with its interval; it is unbounded for one sample.
+
+    Raises ValueError for a statistic that is no finite number, also without one of the samples.
+    """
     value, count = float(statistic(samples)), len(samples)
+    rest = np.array([statistic(samples.without(sample)) for sample in range(count)] if count > 1 else [value])
+    if not np.isfinite([value, *rest]).all():
+        raise ValueError(f"the statistic is not a number: {value!r}, {rest.tolist()} without a sample")
     if count < 2:
         return Measured(value, -math.inf, math.inf)
-    rest = np.array([statistic(samples.without(sample)) for sample in range(count)])
     half = sure(count) * math.sqrt((count - 1) / count * float(((rest - rest.mean()) ** 2).sum()))
     # equal values differ by rounding
     half = 0.0 if half < 1e-9 * max(1.0, abs(value)) else half
@@ -174,9 +182,16 @@ class Verdicts:
         return [str(statement.place), statement.where, words, _size(statement), here, self.verdict(statement)]
 
 
-def verdicts(statements: list[Statement], measures: Mapping[int, Statistic], samples: Samples) -> Verdicts:
-    """Measure what `measures` has, by the places of statements, in the samples. Raises KeyError for missing values."""
-    return Verdicts(statements, {place: measured(statistic, samples) for place, statistic in measures.items()})
+def verdicts(
+    statements: list[Statement], measures: Mapping[int, Statistic], samples: Samples, single: Collection[int] = ()
+) -> Verdicts:
+    """Measure what `measures` has, by the places of statements, in the samples; `single` ones have no interval.
+
+    Raises KeyError for missing values, ValueError for a statistic that is no finite number.
+    """
+    ours = {place: measured(statistic, samples) for place, statistic in measures.items()}
+    alone = {place: Measured(ours[place].value, -math.inf, math.inf) for place in single}
+    return Verdicts(statements, ours | alone)
 
 
 def _size(statement: Statement) -> str:

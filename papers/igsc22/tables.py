@@ -34,7 +34,7 @@ from papers.igsc22.frames import (
     Numbers,
     is_tie,
 )
-from papers.igsc22.measures import MEASURES, STUDIES, samples_of
+from papers.igsc22.measures import MEASURES, SINGLE, STUDIES, samples_of
 from papers.pages import NOTHING, markdown, number
 from papers.runs import table_of
 from papers.statements import NO, statements_of, verdicts
@@ -260,9 +260,9 @@ def draw(numbers: Numbers) -> Figure:
 
 
 def tables(folder: Path = DATA) -> dict[str, str]:
-    """Return every table, from the two files."""
+    """Return every table, from the files of a folder."""
     numbers = Numbers.read(folder)
-    judged = verdicts(statements_of(HERE), MEASURES, samples_of(pd.read_csv(folder / "runs.csv")))
+    judged = verdicts(statements_of(HERE), MEASURES, samples_of(pd.read_csv(folder / "runs.csv")), SINGLE)
     differences = paired(numbers)
     of_hfld = differences[differences["difference"].str.fullmatch("EBF Slow HFLD( in turns)? − EBF Slow IDSB")]
     return {

@@ -48,7 +48,11 @@ class RiskawareOptions(MachineOptions):
     victim: PartChoice = Field("resubmit", description=VICTIM)
     seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
     always: int | None = Field(
-        None, ge=0, le=MANY, description="machines that are always alive (M-); by default the least of the capacity"
+        None,
+        ge=0,
+        le=MANY,
+        description="machines that are always alive (M-); by default the least of the range that the capacity's text "
+        "states, as walk: does, else of its values",
     )
     distance: int | None = Field(
         None, ge=0, le=MANY, description="D+ in machines; by default 7 % of all machines, rounded up"
@@ -126,9 +130,11 @@ def _targets(
     # compiled code takes a moment to load, and first fit does without it
     from batwatt.schedulers.riskaware.planners import Targets, TargetSettings
 
+    stated = None if options.as_published else capacity.bounds
+    least = int(min(capacity.values) if stated is None else stated[0])
     distance = math.ceil(round(DISTANCE * machines, 9)) if options.distance is None else options.distance
     settings = TargetSettings(
-        always=int(min(capacity.values)) if options.always is None else options.always,
+        always=least if options.always is None else options.always,
         distance=min(distance, machines),
         limit=limit,
         pack=pack,

@@ -62,6 +62,7 @@ REFUSED = {
     ),
     "dict is not a scheduler": lambda: bw.simulate(GRID, GOOGLE, dict),
     "window: is not (begin, end) in s (end_s must be >= begin_s": lambda: bw.simulate(GRID, GOOGLE, window=(5, 1)),
+    "bounds: is not (least, greatest), got (3.0, 1.0)": lambda: bw.Series((0,), (2,), bounds=(3, 1)),
     "'replay' follows no capacity": lambda: bw.simulate(GRID, GOOGLE, "replay", capacity=bw.Series((0,), (2,))),
     "capacity: at 0 s: machines must be a whole number, got 2.5": lambda: bw.simulate(
         bw.Platform.machines(4), GOOGLE, capacity=bw.Series((0,), (2.5,))

@@ -10,7 +10,7 @@ from tables_of_tests import row, save
 from batwatt.studies.study import carry_out, study_in
 from papers.igsc22 import tables
 from papers.igsc22.frames import KILLS, SLOWDOWN, VIOLATIONS, Numbers
-from papers.igsc22.measures import ALL40, MEASURES, THIRD, area, least_over, samples_of
+from papers.igsc22.measures import ALL40, MEASURES, SINGLE, THIRD, area, least_over, samples_of
 from papers.runs import table_of
 from papers.statements import VERDICTS, Samples, statements_of, verdicts
 
@@ -85,7 +85,7 @@ def test_table2(numbers):
 
 def test_the_list_of_papers_has_the_counts_of_the_page():
     """Of 131 statements, as the page's table counts them."""
-    judged = verdicts(statements_of(tables.HERE), MEASURES, samples_of(pd.read_csv(tables.DATA / "runs.csv")))
+    judged = verdicts(statements_of(tables.HERE), MEASURES, samples_of(pd.read_csv(tables.DATA / "runs.csv")), SINGLE)
     counts = judged.counts()
     yes, direction, no, still = (counts[word] for word in VERDICTS)
     text = f"{yes} of {len(judged.statements)} statements come out, {direction} in direction only, {no} do not, {still}"
@@ -106,3 +106,16 @@ def test_quantities_by_hand():
     # a radar of three axes of 1, 0.5 and 0 has the areas 1, 0.25 and 0 of the largest triangle
     assert [area(samples, label) for label in (best, ALL40[1], worst)] == [1.0, 0.25, 0.0]
     assert least_over(KILLS, ALL40[1:3], (best, worst))(samples) == -1.0
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (22, "IDSB has a higher number"),
+        (67, "Besides no server"),
+        (104, "IDFS is second-worst"),
+        (131, "It is essential"),
+    ],
+)
+def test_measures_are_of_the_rows_that_they_count(place, words):
+    assert statements_of(tables.HERE)[place - 1].statement.startswith(words)

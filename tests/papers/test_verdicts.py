@@ -7,7 +7,19 @@ import math
 import numpy as np
 import pytest
 
-from papers.statements import DIRECTION, NO, OPEN, YES, Measured, Samples, Statement, Verdicts, measured, verdict
+from papers.statements import (
+    DIRECTION,
+    NO,
+    OPEN,
+    YES,
+    Measured,
+    Samples,
+    Statement,
+    Verdicts,
+    measured,
+    verdict,
+    verdicts,
+)
 
 
 def statement(neutral=None, low=None, high=None, unit="points"):
@@ -84,3 +96,19 @@ def test_a_statement_without_a_measure_is_open():
         "| 1 | 6.1 | A is above B | – | – | open |",
         "| 2 | 6.2 | A \\| B | 2 to 3 times | 2.50 (2.25 to 2.75) times | yes |",
     ]
+
+
+def test_all_means_all():
+    assert verdict(statement(None, 100.0, 100.0, "%"), Measured(99.9, 99.9, 99.9)) == NO
+    assert verdict(statement(None, 100.0, 100.0, "%"), Measured(100.0, 100.0, 100.0)) == YES
+
+
+@pytest.mark.parametrize("values", [[2.0, math.nan], [2.0, math.inf]])
+def test_what_is_no_number_has_no_verdict(values):
+    with pytest.raises(ValueError, match="not a number"):
+        measured(lambda m: m("A"), Samples({("A",): np.array(values)}))
+
+
+def test_a_count_has_no_interval():
+    judged = verdicts([statement(0.0)], {1: lambda m: m("A")}, Samples({("A",): np.array([2.0, 2.0])}), single=(1,))
+    assert judged.measured[1] == Measured(2.0, -math.inf, math.inf) and judged.counts() == {OPEN: 1}

@@ -22,7 +22,7 @@ PREEMPTIVE = {"order": "smith", "backfilling": "easy", "preemption": "slowdown",
 CASES = {
     "powercap": {"order": "slowdown", "backfilling": "easy", "response": "hfld"},
     "varcap": PREEMPTIVE | {"victim": SAVED, "machine_memory": 8.0},
-    "riskaware": {"strategy": "target-asap"},
+    "riskaware": {"strategy": "target-asap", "as_published": True},
     "checkpoint": {"switch": False, "min_yield": 0.5, "prepare": "expected"},
 }
 SMALL = Path(__file__).resolve().parents[2] / "platforms" / "small.xml"

@@ -117,7 +117,8 @@ def test_a_job_that_is_killed_again_and_again_is_lost_at_last():
     """Each hour one of two machines goes, at random; a job of 200 h begins again at once and never waits."""
     hours = bw.Series((0.0, HOUR_S), (2.0, 1.0), "machines", loop=0, period_s=2 * HOUR_S)
     rows = [("1", 0.0, 200 * HOUR_S, 1)]
-    assert finished(bw.Platform.machines(2, 1), rows, "varcap", capacity=hours, options={"termination": "random"}) == []
+    options = {"termination": {"name": "random", "idle_first": False}}
+    assert finished(bw.Platform.machines(2, 1), rows, "varcap", capacity=hours, options=options) == []
 
 
 def test_checkpoints_that_save_nothing_new_are_no_progress():

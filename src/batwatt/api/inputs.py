@@ -331,7 +331,8 @@ class Series(Described, timelines.Timeline):
     """Values that hold from their time (s) until the next: `Series((0, 3600), (500, 200))` is an envelope in W.
 
     Times and values are any sequences of numbers. `loop=0, period_s=86400` repeats them every day, for ever; by default
-    the last value holds. Raises InputError.
+    the last value holds. `bounds` is the range that is known of the values, for policies that use it.
+    Raises InputError.
     """
 
     _makers: ClassVar[str] = "read_series(path) or read_signal(path)"
@@ -347,6 +348,11 @@ class Series(Described, timelines.Timeline):
         if self.loop is not None:
             whole("loop", self.loop, -1)
         real("period_s", self.period_s)
+        if self.bounds is not None:
+            bounds = tuple(several("bounds", self.bounds, real_of, "(least, greatest)", 2))
+            if len(bounds) != 2 or bounds[0] > bounds[1]:
+                raise InputError("bounds", f"is not (least, greatest), got {bounds!r}", "give two numbers in order")
+            object.__setattr__(self, "bounds", bounds)
         try:
             for name in ("times_s", "values"):
                 numbers = several(name, getattr(self, name), real_of, "a list of numbers", MAX_ROWS)

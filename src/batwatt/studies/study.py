@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from batwatt._version import __version__
 from batwatt.errors import InputError, argument, errors_of, extra, remark
-from batwatt.files import is_file, read_text
+from batwatt.files import read_text
 from batwatt.inputs.batsim_files import read_events, read_workload
 from batwatt.inputs.formats import read_reference
 from batwatt.inputs.load import BEYOND_S, is_trace, machines_of, windowed
@@ -105,11 +105,10 @@ class StudyFolder:
                 raise error
         for file, source in not_shipped.items():
             without = [name for name, error in self.missing.items() if error.file == file]
-            # a comparison may lack several files
-            if without or not is_file(self.origin.parent / file):
-                names = f", so {', '.join(without)} {'is' if len(without) == 1 else 'are'} left out" if without else ""
+            if without:
+                names = f"{', '.join(without)} {'is' if len(without) == 1 else 'are'}"
                 # a text for each file, as equal ones are only counted
-                remark(_log, f"{file.replace('%', '%%')} is not there{names}: %s", source)
+                remark(_log, f"{file.replace('%', '%%')} is not there, so {names} left out: %s", source)
 
     def records(self) -> tuple[dict[str, CellOutcome], list[str]]:
         """Return the cells that need not run again, and lines about damaged files."""
