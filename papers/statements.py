@@ -87,7 +87,7 @@ class Samples:
         return float(self.of(*key).mean())
 
     def __len__(self) -> int:
-        return len(next(iter(self.values.values())))
+        return len(next(iter(self.values.values()))) - (self._out is not None)
 
     def without(self, sample: int) -> Samples:
         """Return all samples but one."""

@@ -16,6 +16,12 @@ TIE = 2.0
 """Least mean of differences, in standard errors, that is not a tie."""
 
 
+def with_sums(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with their kills, and their finished work in %."""
+    kills, work = runs["killed_power"] + runs["killed_walltime"], 100.0 * runs["finished_work_fraction"].astype(float)
+    return runs.assign(**{KILLS: kills, WORK: work})
+
+
 @dataclass(frozen=True)
 class Numbers:
     """Means by study, algorithm and envelope (`summary`), and single runs of some algorithms (`instances`)."""
@@ -27,8 +33,7 @@ class Numbers:
     def read(cls, folder: Path) -> Numbers:
         """Read the files of a folder."""
         runs = pd.read_csv(folder / "instances.csv")
-        work = {KILLS: runs["killed_power"] + runs["killed_walltime"], WORK: 100.0 * runs["finished_work_fraction"]}
-        return cls(pd.read_csv(folder / "summary.csv"), runs.assign(**work))
+        return cls(pd.read_csv(folder / "summary.csv"), with_sums(runs))
 
     def means(self, study: str, envelope: str = ALL) -> pd.DataFrame:
         """Return the means of a study under an envelope, by label."""

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from papers.igsc22.frames import FINISHED, KILLS, SLOWDOWN, VIOLATIONS, WAIT, WALLTIME_KILLS, WORK
+from papers.igsc22.frames import FINISHED, KILLS, SLOWDOWN, VIOLATIONS, WAIT, WALLTIME_KILLS, WORK, with_sums
 from papers.statements import Samples, Statistic
 
 NONE, HFLD, IDFS, FF_HFLD, IDSB = "EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"
@@ -31,8 +31,7 @@ FIGURES = (SLOWDOWN, KILLS, VIOLATIONS, WORK, FINISHED, WAIT, WALLTIME_KILLS)
 
 def samples_of(runs: pd.DataFrame) -> Samples:
     """Return the figures of algorithms by workload; rows as of `runs.csv`, in which a run is of one of `STUDIES`."""
-    kills, work = runs["killed_power"] + runs["killed_walltime"], 100.0 * runs["finished_work_fraction"]
-    runs = runs.assign(**{KILLS: kills, WORK: work}).drop_duplicates(["label", "envelope", "workload"])
+    runs = with_sums(runs).drop_duplicates(["label", "envelope", "workload"])
     workloads = sorted(runs["workload"].unique())
     table = runs.pivot(index=["label", "envelope"], columns="workload", values=list(FIGURES))
     return Samples(

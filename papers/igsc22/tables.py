@@ -33,6 +33,7 @@ from papers.igsc22.frames import (
     WORK,
     Numbers,
     is_tie,
+    with_sums,
 )
 from papers.igsc22.measures import MEASURES, SINGLE, STUDIES, samples_of
 from papers.pages import NOTHING, markdown, number
@@ -100,11 +101,7 @@ def write_numbers(results: Path, folder: Path) -> None:
         print(f"{len(frame) - len(runs)} of {len(frame)} runs failed; means are over the others", file=sys.stderr)
     if runs.duplicated(WHERE).any():
         raise ValueError(f"{results} has several runs of an algorithm on an instance")
-    runs = runs.assign(
-        kills=runs["killed_power"] + runs["killed_walltime"],
-        finished_work_percent=100.0 * runs["finished_work_fraction"].astype(float),
-        energy_kwh=runs["energy_j"] / 3.6e6,
-    )
+    runs = with_sums(runs).assign(energy_kwh=runs["energy_j"] / 3.6e6)
     named, others = labels_of(frame)
     for column, values in (("study", frame["study"].unique()), ("label", [*named, *others])):
         runs[column] = pd.Categorical(runs[column], values, ordered=True)

@@ -187,7 +187,7 @@ class _Search:
         worths[knapsack.widths > knapsack.first, BOTH] = -math.inf
         worths[knapsack.widths > knapsack.second, SECOND] = -math.inf
         uses = worths[:, BOTH:]
-        # to hold what is not worth it is never chosen
+        # no best plan holds what is not worth it
         uses[uses <= worths[:, :BOTH]] = -math.inf
         self._worths = worths
         self._prices = _prices(self._widths, worths, *self._start)

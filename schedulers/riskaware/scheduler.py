@@ -130,8 +130,7 @@ def _targets(
     # compiled code takes a moment to load, and first fit does without it
     from batwatt.schedulers.riskaware.planners import Targets, TargetSettings
 
-    stated = None if options.as_published else capacity.bounds
-    least = int(min(capacity.values) if stated is None else stated[0])
+    least = int(capacity.least() if options.as_published else capacity.known_range[0])
     distance = math.ceil(round(DISTANCE * machines, 9)) if options.distance is None else options.distance
     settings = TargetSettings(
         always=least if options.always is None else options.always,

@@ -52,6 +52,11 @@ class MappingPolicy:
         self.queues = [site.make_queue()]
         self.ranges = [Range(0, site.machines)]
 
+    @classmethod
+    def needs_range(cls, options: Any) -> bool:
+        """Return whether it goes by the range of the capacity, which these options do not give; by default not."""
+        return False
+
     def queue_of(self, task: Job) -> int:
         """Return the index of the queue in which a task waits."""
         return 0
@@ -95,6 +100,11 @@ class LongShort(MappingPolicy):
         self.queues = [site.make_queue(), site.make_queue()]
         self.ranges = [Range(0, self.stable), Range(0, site.machines, upwards=False)]
 
+    @classmethod
+    def needs_range(cls, options: Any) -> bool:
+        """See `MappingPolicy`."""
+        return options.low is None and options.stable is None
+
     def queue_of(self, task: Job) -> int:
         """See `MappingPolicy`."""
         return 0 if task.long else 1
@@ -121,6 +131,11 @@ class TwoMode(JobSizeOrder):
         super().__init__(site)
         self._machines = site.machines
         self._middle = sum(site.bounds) / 2.0
+
+    @classmethod
+    def needs_range(cls, options: Any) -> bool:
+        """See `MappingPolicy`."""
+        return options.low is None or options.high is None
 
     def follow(self, capacity: int) -> None:
         """See `MappingPolicy`."""

@@ -19,16 +19,7 @@ from pydantic import Field
 from batwatt.errors import InputError, remark
 from batwatt.model.workload import LONG_S
 from batwatt.schedulers.varcap.flow import Assumptions, JobFlow
-from batwatt.schedulers.varcap.machines import (
-    Knowledge,
-    LongShort,
-    MappingPolicy,
-    MappingSite,
-    Termination,
-    TwoMode,
-    leaving,
-    move,
-)
+from batwatt.schedulers.varcap.machines import Knowledge, MappingPolicy, MappingSite, Termination, leaving, move
 from batwatt.schedulers.varcap.preemption import Preemption, Preemptions
 from batwatt.schedulers.varcap.queues import BucketQueue, Range, SortedQueue, WaitingQueue
 from batwatt.scheduling.backfilling import rule_of
@@ -452,13 +443,9 @@ class Varcap(VaryingScheduler[VarcapOptions]):
     def _bounds(self) -> tuple[float, float]:
         """Return the least and the greatest capacity, in machines: of options, of its text, else of its values."""
         settings, capacity = self.settings, self.capacity
-        stated = capacity.bounds if settings.bounds == "known" else None
-        least, most = (capacity.least(), capacity.most()) if stated is None else stated
-        if issubclass(self._mapping, TwoMode):
-            needed = settings.low is None or settings.high is None
-        else:
-            needed = issubclass(self._mapping, LongShort) and settings.low is None and settings.stable is None
-        if needed and stated is None and settings.bounds == "known" and least < most:
+        by_text = settings.bounds == "known"
+        least, most = capacity.known_range if by_text else (capacity.least(), capacity.most())
+        if by_text and capacity.bounds is None and least < most and self._mapping.needs_range(settings):
             text = "%s states no range: %s takes that of its values for known, %g to %g machines (options low, high)"
             remark(self.logger, text, capacity.source, self._mapping.name, least, most)
         return (least if settings.low is None else settings.low, most if settings.high is None else settings.high)

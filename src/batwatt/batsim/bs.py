@@ -104,7 +104,7 @@ class Bs(Batsim):
         self._decisions: list[ev.Decision] = []
         self._late = False
         self._ended = False
-        self.by_host_sets = getattr(scheduler, "by_host_sets", False)
+        self._by_host_sets = getattr(scheduler, "by_host_sets", False)
         """True if a report of hosts is one call of the scheduler, not one for each interval."""
         self._wants_before = type(scheduler).onBeforeEvents is not BatsimScheduler.onBeforeEvents
         self.logger = logging.getLogger(__name__)
@@ -307,7 +307,7 @@ def _deliver(bs: Bs, event: ev.Event) -> None:
         mask = hostset.from_text(event.resources)
         if mask.bit_length() > bs.nb_compute_resources:
             raise _wrong(f"hosts {event.resources} are not among 0-{bs.nb_compute_resources - 1}")
-        if bs.by_host_sets:
+        if bs._by_host_sets:
             scheduler.onHostsArrived(mask, int(event.state))
             return
         for interval in hostset.intervals(mask):

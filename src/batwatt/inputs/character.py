@@ -86,9 +86,9 @@ def vary(variation: Variation, end_s: float) -> Timeline:
     """
     source = f"{variation.structure}, seed {variation.seed}"
     checked_number(_WHERE, "end_s", end_s, 0.0)
+    bounds = variation.low, variation.high
     if variation.high == variation.low:
-        fixed = variation.mean, variation.mean
-        return Timeline((0.0,), fixed[:1], name=FRACTION, source=source, unit=FRACTION, bounds=fixed)
+        return Timeline((0.0,), (variation.mean,), name=FRACTION, source=source, unit=FRACTION, bounds=bounds)
     if not end_s / variation.period_s <= MAX_STEPS:
         problem = f"end_s / period_s must be <= {MAX_STEPS}, got {end_s!r} / {variation.period_s!r}"
         raise InputError(_WHERE, problem, "take a longer period")
@@ -104,7 +104,6 @@ def vary(variation: Variation, end_s: float) -> Timeline:
         lasting = np.clip(end - times, 0.0, variation.period_s)
         values = _levelled(values, lasting, variation)
     rows = tuple(times.tolist()), tuple(values.tolist())
-    bounds = variation.low, variation.high
     return Timeline(*rows, name=FRACTION, source=source, unit=FRACTION, bounds=bounds)
 
 

@@ -206,10 +206,8 @@ class SeriesSpec:
         if self.quantity not in (MACHINES, FRACTION) or (rows.unit == MACHINES) == (self.quantity == MACHINES):
             return rows
         machines = (None if isinstance(term, Constant) else term.full) or full or 1
-        factor = machines if self.quantity == MACHINES else 1.0 / machines
-        values = rows.array * machines if self.quantity == MACHINES else rows.array / machines
-        bounds = None if rows.bounds is None else (rows.bounds[0] * factor, rows.bounds[1] * factor)
-        return rows.of(values, self.quantity, self.quantity, bounds=bounds)
+        convert = np.multiply if self.quantity == MACHINES else np.divide
+        return rows.mapped(lambda values: convert(values, machines), self.quantity, self.quantity)
 
     def supply(self, clock: Clock | None = None, end_s: float = 0.0, full: float | None = None) -> Timeline:
         """Return the sum of the terms, without the battery. Raises InputError."""
@@ -225,18 +223,14 @@ class SeriesSpec:
 
     def _whole(self, total: Timeline, machines: float) -> Timeline:
         """Return numbers of machines, rounded down. Raises InputError for more than there are."""
-        values = np.floor(total.array + _ROUNDING)
-        if not values.max() <= machines:
-            problem = f"requires {values.max():g} machines of {machines:g}"
+        whole = total.mapped(lambda values: np.floor(values + _ROUNDING), MACHINES, MACHINES, self.text)
+        if not whole.array.max() <= machines:
+            problem = f"requires {whole.array.max():g} machines of {machines:g}"
             hint = (
                 "give more machines and full=N, the machines that fraction 1 stands for; or a smaller range or headroom"
             )
             raise InputError(self.text, problem, hint)
-        bounds = None
-        if total.bounds is not None:
-            low, high = np.floor(np.array(total.bounds) + _ROUNDING).tolist()
-            bounds = low, high
-        return total.of(values, MACHINES, MACHINES, self.text, bounds)
+        return whole
 
     def dispatch(self, clock: Clock | None = None, end_s: float = 0.0, full: float | None = None) -> Dispatch:
         """Return the dispatch of the battery. Raises InputError, also without a battery."""

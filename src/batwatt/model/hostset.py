@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 _PIECE: Final = re.compile(r"^(\d+)(?:-(\d+))?$")
 MANY: Final = 256
@@ -27,9 +27,8 @@ def intervals(mask: int) -> list[tuple[int, int]]:
     first = (mask & -mask).bit_length() - 1
     if first < 0:
         return []
-    end = mask.bit_length()
-    if end - first > MANY and mask.bit_count() > MANY:
-        return _intervals_of_many(mask, end)
+    if mask.bit_count() > MANY:
+        return _intervals_of_many(mask)
     # in a text, as shifting a mask of n hosts once for each of k runs takes time n x k
     bits = bin(mask >> first)[:1:-1]
     pairs = []
@@ -43,15 +42,21 @@ def intervals(mask: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def _intervals_of_many(mask: int, end: int) -> list[tuple[int, int]]:
-    """Return the intervals of a set of many hosts; `end` is one more than the highest."""
+def _intervals_of_many(mask: int) -> list[tuple[int, int]]:
+    """Return the intervals of a set of many hosts."""
     # not loaded at the start of a command
     import numpy as np
 
-    # the last of these bits is 0
-    bits = np.unpackbits(np.frombuffer(mask.to_bytes(end // 8 + 1, "little"), dtype=np.uint8), bitorder="little")
-    edges = np.flatnonzero(np.diff(bits, prepend=np.uint8(0)))
+    edges = np.flatnonzero(np.diff(flags(mask), prepend=np.uint8(0)))
     return list(zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True))
+
+
+def flags(mask: int) -> Any:
+    """Return an array of uint8, 1 for the hosts of a mask; the last is 0."""
+    import numpy as np
+
+    octets = mask.to_bytes(mask.bit_length() // 8 + 1, "little")
+    return np.unpackbits(np.frombuffer(octets, dtype=np.uint8), bitorder="little")
 
 
 def of_ids(hosts: list[int]) -> int:

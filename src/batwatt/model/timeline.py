@@ -167,6 +167,14 @@ class Timeline:
             yield start, end, self.at(start)
             start = end
 
+    def mapped(self, function: Callable[[Array], Array], unit: str, name: str = "", source: str = "") -> Timeline:
+        """Return a series of the values, and of the stated range, under a rising function; else as `of`."""
+        bounds = None
+        if self.bounds is not None:
+            low, high = function(np.array(self.bounds)).tolist()
+            bounds = low, high
+        return self.of(function(self.array), unit, name, source, bounds)
+
     def of(
         self,
         values: Array | Sequence[float],
@@ -403,6 +411,11 @@ class Timeline:
         backwards = self.values[::-1]
         least, most = list(accumulate(backwards, min))[::-1], list(accumulate(backwards, max))[::-1]
         return least, most
+
+    @property
+    def known_range(self) -> tuple[float, float]:
+        """The least and the greatest value that the source states; those of all values if it states none."""
+        return (self.least(), self.most()) if self.bounds is None else self.bounds
 
     def least(self, from_s: float = -math.inf) -> float:
         """Return the least value from a time on."""

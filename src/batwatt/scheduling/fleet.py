@@ -527,8 +527,7 @@ class MachineHosts:
 
     def machines(self, mask: int) -> Numbers:
         """Return the machines of some hosts, each as often as it has such hosts."""
-        bits = np.frombuffer(mask.to_bytes(mask.bit_length() // 8 + 1, "little"), dtype=np.uint8)
-        return np.asarray(self._machine_of[np.flatnonzero(np.unpackbits(bits, bitorder="little"))])
+        return np.asarray(self._machine_of[np.flatnonzero(hostset.flags(mask))])
 
     def want(self, machines: NDArray[np.bool_]) -> None:
         """Set the machines that should be on; all others should be off."""

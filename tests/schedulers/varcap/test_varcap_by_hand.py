@@ -343,7 +343,7 @@ def test_the_range_that_a_text_states(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "stable", "told"),
+    ("options", "stable", "remarked"),
     [
         # 2 of its values, 1 of its text
         ({}, 1, False),
@@ -356,14 +356,14 @@ def test_the_range_that_a_text_states(tmp_path):
         ({"text": None, "stable": 1}, 1, False),
     ],
 )
-def test_the_stable_group_is_the_known_least(options, stable, told, caplog):
+def test_the_stable_group_is_the_known_least(options, stable, remarked, caplog):
     text = options.get("text", (1.0, 4.0))
     options = {"capacity": Timeline((0.0, 50.0), (4.0, 2.0), bounds=text)} | options
     options.pop("text", None)
     rows = [job_of(f"{name} 0 100 1") for name in "abc"]
     _, plays = play_on(options.pop("capacity"), rows, mapping="longshort", long_s=10, **options)
     assert plays.mapping.stable == stable
-    assert ("states no range: longshort takes" in caplog.text) is told
+    assert ("states no range: longshort takes" in caplog.text) is remarked
 
 
 def test_twomode_goes_by_the_known_range(caplog):
