@@ -16,7 +16,7 @@ from papers.runs import VARIES, WHERE, options_of, runs_of, with_capacities
 PLANNED, SUBSET = "DP", "subset sum"
 KILLING = ("Random", "LWW", "LFD", "FirstFitAware", "TargetASAP", "PackedTargetASAP")
 """Algorithms without checkpoints and foresight."""
-FIGURES = ["goodput", "aborted_volume", "checkpoint_volume", "recovery_volume", "min_yield", "mean_yield",
+FIGURES = ["goodput_with_running", "aborted_volume", "checkpoint_volume", "recovery_volume", "min_yield", "mean_yield",
            "mean_wait_s", "terminations"]  # fmt: skip
 DIMENSIONS = ("study", "platform", "label", "range", "step", "period_s", "structure", "trace", "walk",
               "checkpoint_s", "recovery_s", "warning_s", "asked_yield")  # fmt: skip
@@ -44,7 +44,7 @@ def read_points(path: Path) -> Points:
         trace=frame["workload"],
         asked_yield=min_yield.fillna(0.0).where(ours),
         **{name: options[name].where(ours) for name in ("checkpoint_s", "recovery_s", "warning_s")},
-        goodput_percent=100.0 * frame["goodput"],
+        goodput_percent=100.0 * frame["goodput_with_running"],
         aborted_percent=100.0 * frame["aborted_volume"],
         checkpoints_percent=100.0 * frame["checkpoint_volume"],
         recoveries_percent=100.0 * frame["recovery_volume"],

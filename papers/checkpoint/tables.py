@@ -48,7 +48,7 @@ def figure1(points: Points) -> str:
         for min_yield in (0.0, 0.2):
             followed = follow(read_sequence(PERIODS / f"{name}.json")[0], min_yield=min_yield)
             run = points.frame[(points.frame["study"] == "figure1") & (points.frame["asked_yield"] == min_yield)]
-            engine = f"{run['goodput'].iloc[0]:.4%}" if name == "figure1-new" else NOTHING
+            engine = f"{run['goodput_with_running'].iloc[0]:.4%}" if name == "figure1-new" else NOTHING
             periods = (f"{period.plan.goodput:.2%}" for period in followed.periods)
             rows.append([f"{name}.json", f"{min_yield:g}", *periods, f"{followed.goodput:.4%}", engine,
                          f"{followed.min_yield:.2f}"])  # fmt: skip

@@ -56,7 +56,7 @@ ROWS = ["case", *SAMPLE, "seed", "jobs_total", "jobs_finished", "killed_power", 
 ESTIMATES = ["part", "log", "way", "share", "signal", "case", "jobs_total", "jobs_finished", "killed_power",
              knowledge.BOUNDED, SLOWDOWN, "mean_wait_s", WORK, "energy_j", "carbon_g"]  # fmt: skip
 """Columns of the committed rows of the study of estimates."""
-FURTHER = ["mean_slowdown", "goodput", SLOWDOWN, "max_full_speed_slowdown", WORK, "jobs_finished"]
+FURTHER = ["mean_slowdown", "goodput_with_running", SLOWDOWN, "max_full_speed_slowdown", WORK, "jobs_finished"]
 SYSTEMS = ["case", "jobs finished", "work finished", "kills", "slowdown", "wait, h", f"carbon / {BASE}",
            "energy above the envelope", "cells on the front"]  # fmt: skip
 MEASURES = {"slowdown": SLOWDOWN, "wait": "mean_wait_s", "carbon": "carbon_g", "work finished": WORK}

@@ -26,8 +26,8 @@ STRATEGIES = {
 SWEEPS = {"mavg": "mean", "period": "period_s", "range": "range", "cores": "cores", "jobs": "jobs"}
 """Beginning of the names of studies -> the varied column."""
 WHERE = ["study", "strategy", "platform", "workload", "capacity"]
-FIGURES = ["goodput", "max_full_speed_slowdown", "mean_full_speed_slowdown", "aborted_volume", "mean_aborted_time_s",
-           "completed_fraction"]  # fmt: skip
+FIGURES = ["goodput_with_running", "max_full_speed_slowdown", "mean_full_speed_slowdown", "aborted_volume",
+           "mean_aborted_time_s", "completed_fraction"]  # fmt: skip
 DIMENSIONS = ("study", "type", "mean", "period_s", "range", "cores", "jobs", "label", "trace", "walk")
 BORG = "borg"
 MEASURES = {"goodput_percent": "goodput (%)", "max_full_speed_slowdown": "maximum stretch",
@@ -46,10 +46,10 @@ def points_of(results: Path) -> Points:
         jobs=jobs["jobs"].astype(float),
         type=jobs["type"].fillna(BORG),
         trace=jobs["trace"].fillna(frame["workload"]),
-        goodput_percent=100.0 * frame["goodput"],
+        goodput_percent=100.0 * frame["goodput_with_running"],
         aborted_percent=100.0 * frame["aborted_volume"],
         aborted_h=frame["mean_aborted_time_s"] / 3600.0,
-        used_percent=100.0 * (frame["goodput"] + frame["aborted_volume"]),
+        used_percent=100.0 * (frame["goodput_with_running"] + frame["aborted_volume"]),
     )  # fmt: skip
     return Points(frame, DIMENSIONS)
 

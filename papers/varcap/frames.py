@@ -23,7 +23,7 @@ CONVENTIONAL = ("Random", "Base")
 """Reference schedulers, on a fixed capacity; Base terminates as Random does."""
 CASES = ("fig5-", "fig6-8", "errors", "longer-5-")
 """Beginnings of studies whose labels name cases: the options name the scheduler."""
-FIGURES = ["goodput", "goodput_short", "goodput_long", "job_failure_rate", "mean_wait_s", "slowdown_rate",
+FIGURES = ["goodput_with_running", "goodput_short", "goodput_long", "job_failure_rate", "mean_wait_s", "slowdown_rate",
            "terminations", "terminations_short", "terminations_long", "migrations", "jobs_finished",
            "useful_core_s"]  # fmt: skip
 DIMENSIONS = ("study", "platform", "label", "source", "day", "range", "step", "period_s", "headroom",
@@ -62,7 +62,7 @@ def read_points(path: Path) -> Points:
         long_fraction=value.where(mixed["kind"] == "long"),
         dependencies=100.0 * value.where(mixed["kind"] == "dep"),
         trace=(mixed["kind"] + "-" + mixed["seed"]).fillna(frame["workload"]),
-        goodput_percent=100.0 * frame["goodput"],
+        goodput_percent=100.0 * frame["goodput_with_running"],
         goodput_percent_short=100.0 * frame["goodput_short"],
         goodput_percent_long=100.0 * frame["goodput_long"],
         failure_percent=100.0 * frame["job_failure_rate"],

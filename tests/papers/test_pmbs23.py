@@ -17,7 +17,7 @@ def test_a_mean_for_each_value_of_what_varies(tmp_path):
         ("mavg-uniform", "target-asap", "walk-26-8-1200-0", 0.7),
         ("blurred-3types", "first-fit-aware", "walk-24-8-1200-0", 0.6),
     ]
-    frame = pd.DataFrame(rows, columns=["study", "strategy", "capacity", "goodput"])
+    frame = pd.DataFrame(rows, columns=["study", "strategy", "capacity", "goodput_with_running"])
     frame = frame.assign(status="done", platform="152x24", workload="uniform-20000-0", max_full_speed_slowdown=10.0,
                          mean_full_speed_slowdown=2.0, aborted_volume=0.05, mean_aborted_time_s=1800.0,
                          completed_fraction=1.0)  # fmt: skip

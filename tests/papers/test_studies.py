@@ -70,7 +70,7 @@ def test_the_small_study_gives_the_committed_numbers(tmp_path, inputs, name, who
 
 def _planned(rows: pd.DataFrame) -> None:
     """The engine does what is planned for jobs that are new; checkpoints in time lose nothing."""
-    engine = rows[rows["study"] == "figure1"].set_index("label")["goodput"]
+    engine = rows[rows["study"] == "figure1"].set_index("label")["goodput_with_running"]
     sequence, _ = read_sequence(PERIODS / "figure1-new.json")
     for least in (0.0, 0.2):
         assert engine[f"min_yield {least:g}"] == pytest.approx(follow(sequence, min_yield=least).goodput, abs=1e-6)

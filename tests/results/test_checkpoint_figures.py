@@ -54,7 +54,8 @@ def test_by_hand(measured):
     metrics, ledger = measured(ROWS_BY_HAND, JOBS_BY_HAND)
     # core seconds of a b c d f h, of 600
     assert metrics["useful_core_s"] == 90 + 90 + 90 + 30 + 0.5 + 10
-    assert metrics["goodput"] == 310.5 / 600
+    assert metrics["goodput_with_running"] == 310.5 / 600
+    assert metrics["goodput"] == (90 + 90) / 600  # a with all its pieces, and c
     assert metrics["aborted_core_s"] == 20 + 30 + 40
     assert metrics["mean_aborted_time_s"] == (10 + 10 + 40) / 3
     assert (metrics["checkpoint_volume"], metrics["checkpoints"]) == ((10 + 10 + 5 + 5) / 600, 4)
@@ -183,6 +184,7 @@ def test_all_that_save_work_are_measured_alike(tmp_path, cost_s, scheduler, opti
         # the machine is alive for 50 s, 10 s and from 80 s to the end
         "capacity_core_s": end_s - 20.0,
         "goodput": 100 / (end_s - 20),
+        "goodput_with_running": 100 / (end_s - 20),
         "makespan_s": end_s,
         # it has no host from 50 to 60 s and from 70 to 80 s
         "mean_slowdown": end_s / (end_s - 20),

@@ -55,7 +55,8 @@ def test_a_window_by_hand(figures):
         "capacity_core_s": 4 * (2 * 50 + 1 * 50),
         "useful_core_s": 20 + 80 + 30 + 70,
         "aborted_core_s": 40 + 5,
-        "goodput": 200 / 600,
+        "goodput": (20 + 80) / 600,  # of a and b, which completed
+        "goodput_with_running": 200 / 600,
         "aborted_volume": 45 / 600,
         "mean_aborted_time_s": 7.5,
         "completed_fraction": 2 / 6,  # a and b of a to f
@@ -86,7 +87,8 @@ def test_a_job_that_had_run_before_counts_with_its_remainder_once_it_starts_agai
     whole, left = figures(rows(""), jobs), figures(rows(REMAINDER), jobs)
     assert whole["useful_core_s"] == 100 + 30 + 10
     assert left["useful_core_s"] == 20 + 30 + 10
-    assert left["goodput"] == 60 / 600
+    assert left["goodput_with_running"] == 60 / 600
+    assert left["goodput"] == (20 + 10) / 600  # b runs on
     # nothing else is of less
     assert left["aborted_core_s"] == whole["aborted_core_s"] == 10 + 5 + 20
     assert left["max_full_speed_slowdown"] == whole["max_full_speed_slowdown"] == (160 - 60) / 50
@@ -148,7 +150,7 @@ def test_release_and_length(figures, profile, fields, stretch):
 def test_summary_of_runs_under_a_capacity(figures):
     metrics = dict.fromkeys(NAMES) | figures(ROWS_BY_HAND, JOBS_BY_HAND)
     text = table_text(summary("first fit [x]", metrics))
-    assert " ".join(text.splitlines()[-1].split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
+    assert " ".join(text.splitlines()[-1].split()) == "first fit [x] 16.67 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
     assert "goodput" in text and "kWh" not in text
     assert "kWh" in table_text(summary("power", metrics | {"capacity_core_s": None}))
 
@@ -187,7 +189,7 @@ def test_by_hand(measured):
     )
     assert metrics["mean_slowdown"] == pytest.approx((1.5 + 1.0 + (30 + 10.5) / 10.5) / 3)
     # a and d are short
-    assert (metrics["goodput_short"], metrics["goodput_long"]) == ((20 + 10) / 600, (40 + 60) / 600)
+    assert (metrics["goodput_short"], metrics["goodput_long"]) == ((20 + 10) / 600, 40 / 600)
     assert (metrics["job_failure_rate_short"], metrics["job_failure_rate_long"]) == (1 / 3, 1 / 2)
     assert (metrics["mean_wait_short_s"], metrics["mean_wait_long_s"]) == ((5 + 30) / 2, 0.0)
     assert (metrics["terminations_short"], metrics["terminations_long"]) == (1, 1)

@@ -20,9 +20,13 @@ the resolution of the times of a run, have no full-speed slowdown.
 
 M(t) machines of `cores` cores each are alive; the window is [begin, end]. Work is clipped to the window: a run of
 c cores from s to e does (min(e, end) - max(s, begin)) c core seconds in it, less in the ratio in which it took longer
-than its length at full speed. Of Perotin et al., PMBS 2023:
+than its length at full speed. Of Zhang's dissertation:
 
-    goodput             useful_core_s / capacity_core_s                       section 3.4
+    goodput             work of the jobs that completed in the window / capacity_core_s             section 5.1.6
+
+Of Perotin et al., PMBS 2023:
+
+    goodput_with_running    useful_core_s / capacity_core_s                   section 3.4
     useful_core_s       work of the runs that completed in the window, and of the runs in progress at its end
     capacity_core_s     cores x integral of M(t) over the window
     aborted_volume      aborted_core_s / capacity_core_s                      section 5.4
@@ -31,18 +35,18 @@ than its length at full speed. Of Perotin et al., PMBS 2023:
 
 The paper's sums begin at 0; here sums begin with the window, so that a warm-up counts in no sum. A run in progress at
 the end is useful whatever its later end, as in the paper's set of started jobs. A run that failed or reached its
-walltime is neither useful nor aborted: it did not lose its machine. Of Zhang's dissertation (section 5.1.6), for all
+walltime is neither useful nor aborted: it did not lose its machine. Of the dissertation again (section 5.1.6), for all
 jobs and, by the length of the job, for short ones and long ones (> `long_s`):
 
     terminations        runs that the scheduler killed in the window
     job_failure_rate    terminations / (terminations + runs that completed in the window)
     slowdown_rate       fraction of the runs that completed in the window and took over 1e-3 s longer than the
                         workload says
-    goodput_short       useful_core_s of short jobs / capacity_core_s; the two parts add up to goodput (Fig. 5.9a)
+    goodput_short       the part of goodput that is of short jobs; the two parts add up to goodput (Fig. 5.9a)
 
 A migrated run does not count as killed: with its following parts, it is one run (see `parts`). A run that a checkpoint
-saved does not count as killed either: its work is useful, whatever the end of the job. For
-docs/explanation/checkpoint.md:
+saved does not count as killed either: its work is useful, whatever the end of the job, and of goodput once the job
+completes. For docs/explanation/checkpoint.md:
 
     checkpoint_volume   core seconds of checkpoints in the window / capacity_core_s; not useful work
     checkpoints         checkpoints that ended in the window, in whatever way
@@ -53,11 +57,11 @@ docs/explanation/checkpoint.md:
 
     min_yield, mean_yield    over the jobs, of useful work in s / (until - since)
 
-Useful work is that of goodput, in the window, without work lost to kills. `since` is the submission or the begin of the
-window, whichever is later, `until` the completion or the end of the window, whichever is earlier. The yield of a job
-that never runs is 0, that of a job without waits, kills and checkpoints is 1. Jobs submitted less than `LEAST_S` before
-the end or completed before the begin are left out, and so are jobs that were refused or failed, as the scheduler does
-not choose them. It is the yield of docs/explanation/checkpoint.md if a job always fits.
+Useful work is that of goodput_with_running, in the window, without work lost to kills. `since` is the submission or the
+begin of the window, whichever is later, `until` the completion or the end of the window, whichever is earlier. The
+yield of a job that never runs is 0, that of a job without waits, kills and checkpoints is 1. Jobs submitted less than
+`LEAST_S` before the end or completed before the begin are left out, and so are jobs that were refused or failed, as the
+scheduler does not choose them. It is the yield of docs/explanation/checkpoint.md if a job always fits.
 """
 
 from __future__ import annotations
@@ -285,7 +289,8 @@ def goodput_figures(
     lost = len(np.unique(run_table.chains.last[run_table.aborted]))
     long = run_table.length_s > long_s
     return {
-        "goodput": _ratio(useful, alive),
+        "goodput": _ratio(_total(work[run_table.rewarded]), alive),
+        "goodput_with_running": _ratio(useful, alive),
         "aborted_volume": _ratio(aborted, alive),
         "mean_aborted_time_s": _ratio(_total(lasted_s[run_table.aborted]), lost),
         "completed_fraction": _ratio(ended, int(run_table.due.sum())),
@@ -295,8 +300,8 @@ def goodput_figures(
         "migrations": int((run_table.migrated & run_table.window.holds(run_table.finish_s)).sum()),
         "slowdown_rate": _slowdown_rate(run_table),
         **_kills(run_table, np.full(len(long), True)),
-        "goodput_short": _ratio(_total(work[run_table.useful & ~long]), alive),
-        "goodput_long": _ratio(_total(work[run_table.useful & long]), alive),
+        "goodput_short": _ratio(_total(work[run_table.rewarded & ~long]), alive),
+        "goodput_long": _ratio(_total(work[run_table.rewarded & long]), alive),
         **_kills(run_table, ~long, "_short"),
         **_kills(run_table, long, "_long"),
         "mean_wait_short_s": mean_wait_s(run_table, run_table.completed & ~long),

@@ -99,11 +99,11 @@ class RunTable:
     in each row's time.
 
     `completed` and `killed` are the runs that ended in this way in the window. `useful` and `aborted` are the rows of
-    useful and aborted work; `lasted_s` is their time in the window, `work_core_s` the product with cores. The work of a
-    run longer than declared, as on slow hosts, is less in the same ratio. `partly` are the completed runs whose work is
-    the declared rest of their job. Of the jobs of the workload, `due` were submitted by the end of the window, `out`
-    were refused or failed by then and never completed; `completed_s` is the completion of the others, at any time, NaN
-    for never.
+    useful and aborted work, `rewarded` the useful ones of jobs that completed in the window; `lasted_s` is the time
+    of rows in the window, `work_core_s` the product with cores. The work of a run longer than declared, as on slow
+    hosts, is less in the same ratio. `partly` are the completed runs whose work is the declared rest of their job. Of
+    the jobs of the workload, `due` were submitted by the end of the window, `out` were refused or failed by then and
+    never completed; `completed_s` is the completion of the others, at any time, NaN for never.
     """
 
     def __init__(self, data: RunData, workload: Workload, window: Window | None, reference_flops: float) -> None:
@@ -166,6 +166,9 @@ class RunTable:
         neither = (inside & ~self.completed & ~stopped & ~saved)[self.chains.last]
         self.useful = self.completed | going | saved | (migrated & lives)
         self.aborted = self.killed | (migrated & ~lives & ~neither)
+        over = self.completed[self.chains.last]
+        over[self.in_workload] |= np.isin(job[self.in_workload], job[self.completed & self.in_workload])
+        self.rewarded = self.useful & over
         self.lasted_s = np.minimum(self.finish_s, window.end_s) - np.maximum(self.start_s, window.begin_s)
         self.partly = self.completed & self.in_workload & (self.kind == REMAINDER)
         count = len(self.declared.submit_s)
