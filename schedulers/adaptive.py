@@ -38,7 +38,6 @@ OF_SITE = ("objective", "parts", "envelope", "signal", "price")
 class AdaptiveOptions(MachineOptions):
     """Options of the scheduler `adaptive`."""
 
-    envelope: Timeline | None = Field(None, description="CSV file of the power envelope")
     signal: Timeline | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: Timeline | None = Field(None, description="CSV file of the price of a kWh")
     objective: Literal["slowdown", "goodput", "carbon"] = Field(
@@ -109,7 +108,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
         capacity = machines_fed(settings.capacity, settings.envelope, self.platform, len(machines))
         stopping = settings.checkpoint_s is not None and settings.objective == "slowdown"
-        return self._core(Varcap, "varcap", capacity=capacity, **WITH_CHECKPOINTS if stopping else {})
+        return self._core(Varcap, "varcap", capacity=capacity, envelope=None, **WITH_CHECKPOINTS if stopping else {})
 
     def _core(self, kind: type[Scheduler[Any]], name: str, **options: Any) -> Scheduler[Any]:
         """Return the core of the name, with its parts and those options of ours that it has. Raises InputError."""

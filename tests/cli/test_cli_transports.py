@@ -82,6 +82,27 @@ def test_serve_and_batsim(house, load, endpoint, dark):
         assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
 
 
+def test_serve_makes_machines_of_watts(house, endpoint):
+    """An envelope under a scheduler of machines: the run of `run`, in which the embedded engine makes them."""
+    site, jobs, cap = house.out / "p.xml", house.folder / "jobs.csv", house.folder / "cap.csv"
+    assert house.batwatt("generate", "platform", "--machines", 4, "--cores", 2, "-o", site).code == 0
+    jobs.write_text("submission_time_s,length_s,hosts\n" + "".join(f"{10 * n},{300 + 7 * n},1\n" for n in range(20)))
+    cap.write_text("time_s,power_w\n0,80\n500,40\n1000,60\n")
+    words = ("-p", site, "--envelope", cap, "-s", "riskaware", "-o", "strategy=first-fit-aware")
+    assert house.batwatt("run", *words, "-w", jobs, "-e", house.out / "a").code == 0
+    load = house.out / "w.json"
+    assert house.batwatt("convert", jobs, "-o", load).code == 0
+    server = house.start("serve", *words, "--socket", endpoint)
+    dynamic = ("--enable-dynamic-jobs", "--enable-profile-reuse", *PLAIN)
+    played = house.batwatt("batsim", "-p", site, "-w", load, "-s", endpoint, "-e", house.out / "b", *dynamic)
+    served = house.end(server)
+    assert (served.code, played.code) == (0, 0), served.err + played.err
+    one, two = house.rows("a_jobs.csv"), house.rows("b_jobs.csv")
+    for column in ("job_id", "final_state", "starting_time", "finish_time", "allocated_resources"):
+        assert [row[column] for row in one] == [row[column] for row in two], column
+    assert "COMPLETED_KILLED" in {row["final_state"] for row in two}
+
+
 def test_serve_writes_attempts(house, load, endpoint, dark):
     """The table of `run`, by which `metrics` counts kills and runs submitted again as `run` does."""
     options = json.dumps({**OPTIONS, "victim": "resubmit"})

@@ -8,7 +8,10 @@ from builders import one_by_one
 
 import batwatt as bw
 from batwatt.errors import InputError
+from batwatt.inputs.platform_files import HostChoice, platform_of
 from batwatt.model.platform import MachinePower
+from batwatt.model.timeline import Timeline
+from batwatt.run.find_scheduler import make_scheduler
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -46,6 +49,20 @@ def test_the_lesser_of_both_counts(name, options):
     least = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 2.0, 2.0))
     alone = bw.simulate(MACHINES, JOBS, name, options=options, capacity=least)
     pd.testing.assert_frame_equal(both.jobs, alone.jobs)
+
+
+@pytest.mark.parametrize("name", ["riskaware", "varcap", "checkpoint"])
+def test_a_scheduler_makes_machines_of_watts_itself(name):
+    """As `serve` hands it the envelope; of watts and machines the less counts."""
+    options = {"envelope": envelope(), "platform": platform_of(MACHINES, HostChoice())}
+    assert make_scheduler(name, options).capacity.values == CAPACITY.values
+    few = Timeline((0.0, 1000.0), (6.0, 4.0), "machines")
+    both = make_scheduler(name, {**options, "capacity": few}).capacity
+    assert (both.times_s, both.values) == ((0.0, 900.0, 1000.0, 1800.0, 2700.0), (6.0, 3.0, 3.0, 4.0, 4.0))
+    with pytest.raises(InputError, match="'envelope': needs the watts of the hosts, which Batsim does not report"):
+        make_scheduler(name, {"envelope": envelope()})
+    with pytest.raises(InputError, match="'envelope': the scheduler leaves machines on, which draw power then"):
+        make_scheduler(name, {**options, "switch": False})
 
 
 def test_machines_that_stay_on_follow_no_watts(tmp_path):

@@ -48,6 +48,7 @@ from batwatt.run.find_scheduler import (
 )
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import EVENTS, Scheduler
+from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.job import request_s
 
 _log = logging.getLogger(__name__)
@@ -241,7 +242,7 @@ class PreparedRun:
             options["capacity"] = capacity
         if envelope is not None and not own_envelope:
             options["envelope"] = envelope
-        if "capacity" in follows and "envelope" not in follows and envelope is not None:
+        if _of_machines(kind) and envelope is not None:
             if kind.needs_speeds or (spec.options.get("switch") is False and spec.config.energy is not False):
                 problem = f"the scheduler {spec.scheduler_name!r} leaves machines on, which draw power then"
                 raise InputError("envelope", problem, "give a capacity in machines, or let it switch them off")
@@ -250,6 +251,7 @@ class PreparedRun:
             fed = MachinePower.of(self.platform).fed_by(envelope)
             capacity = fed if capacity is None else least_of(capacity, fed)
             options["capacity"] = capacity
+            options.pop("envelope", None)
             if spec.window is not None:
                 options.setdefault("until_s", spec.until_s)
         elif "envelope" in follows and "capacity" not in follows and capacity is not None:
@@ -388,7 +390,8 @@ def check_options(spec: RunSpec) -> None:
     if follows:
         # of watts and machines the run makes one of the other
         limited = spec.envelope is not None or spec.capacity is not None
-        usual: dict[str, Any] = {name: Timeline((0.0,), (1.0,), unit) for name, unit in LIMITS.items() if limited}
+        names = [name for name in LIMITS if limited and not (name == "envelope" and _of_machines(kind))]
+        usual: dict[str, Any] = {name: Timeline((0.0,), (1.0,), LIMITS[name]) for name in names}
         signal = spec.carbon or spec.price
         usual |= {"signal": signal} if signal else {}
         usual |= _options_with_inputs(spec, platform_of(spec.platform, spec.hosts))
@@ -418,6 +421,11 @@ def _options_with_inputs(spec: RunSpec, platform: Platform) -> dict[str, Any]:
 def _options_of(kind: Kind) -> Mapping[str, Any]:
     """Return the options of a scheduler of this project; none for one from elsewhere."""
     return kind.Options.model_fields if kind is not None and issubclass(kind, Scheduler) else {}
+
+
+def _of_machines(kind: Kind) -> bool:
+    """Return whether a scheduler counts machines, so that a run makes machines of its watts."""
+    return kind is not None and issubclass(kind, CapacityScheduler)
 
 
 def _own_options(spec: RunSpec, kind: Kind) -> dict[str, Any]:

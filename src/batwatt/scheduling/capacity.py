@@ -29,6 +29,9 @@ class MachineOptions(SchedulerOptions):
     capacity: Timeline | None = Field(
         None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
     )
+    envelope: Timeline | None = Field(
+        None, description="CSV file of the power envelope: of watts and machines the less counts (needs platform)"
+    )
     until_s: float | None = Field(None, ge=0.0, description="time in s at which all jobs are given up")
     switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
     transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)
@@ -56,9 +59,14 @@ class CapacityScheduler(Scheduler[Settings]):
 
     def __init__(self, options: OptionValues = None) -> None:
         super().__init__(options)
-        if self.settings.capacity is None:
-            raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
-        self.capacity: Timeline = self.settings.capacity
+        settings = self.settings
+        if settings.capacity is None and settings.envelope is None:
+            ways = "give a file: batwatt run --capacity FILE, or --envelope FILE"
+            raise InputError("option 'capacity'", "the scheduler needs one", ways)
+        if settings.envelope is not None and (self.needs_speeds or not settings.switch):
+            problem = "the scheduler leaves machines on, which draw power then"
+            raise InputError("option 'envelope'", problem, "give a capacity in machines, or let it switch them off")
+        self.capacity: Timeline = machines_fed(settings.capacity, settings.envelope, self.platform, 0)
         self.begun_s = self.step_s = 0.0
         """Beginnings in s of the present and of the next step (infinite: none): the value changes there, but at 0 s."""
         self.stepped = False
