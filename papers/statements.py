@@ -12,8 +12,9 @@ the statement only gives a value), and the sizes `low` to `high` that the docume
 
 The interval is the estimate -+ t s: s is the jackknife's standard error over samples (workloads, or pairs of a trace
 and a walk), t the 97.5 % quantile of Student's t with one degree of freedom less than samples. Of a mean it is the
-usual interval; quotients, and the largest or the least of several means, have one in the same way. A quantity that is
-an extreme over samples, a count or a rank has none, and is open.
+usual interval; the largest or the least of several means has one in the same way. A positive quotient in `times` has it
+by its logarithm, as it cannot be negative. A quantity that is an extreme over samples, a count or a rank has none, and
+is open.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from papers.pages import NOTHING, markdown, number
 YES, DIRECTION, NO, OPEN = VERDICTS = ("yes", "direction only", "no", "open")
 AROUND = 0.25
 """Share of a single stated number by which ours may differ."""
+TIMES = "times"
+"""Unit of quotients."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,11 @@ class Samples:
 Statistic = Callable[[Samples], float]
 
 
-def measured(statistic: Statistic, samples: Samples) -> Measured:
+def measured(statistic: Statistic, samples: Samples, unit: str = "") -> Measured:
     """Return a statistic of samples with its interval; it is unbounded for one sample.
 
-    Raises ValueError for a statistic that is no finite number, also without one of the samples.
+    A positive quotient in the unit `times` has the interval of its logarithm. Raises ValueError for a statistic that is
+    no finite number, also without one of the samples.
     """
     value, count = float(statistic(samples)), len(samples)
     rest = np.array([statistic(samples.without(sample)) for sample in range(count)] if count > 1 else [value])
@@ -108,9 +112,13 @@ def measured(statistic: Statistic, samples: Samples) -> Measured:
         raise ValueError(f"the statistic is not a number: {value!r}, {rest.tolist()} without a sample")
     if count < 2:
         return Measured(value, -math.inf, math.inf)
+    by_logarithm = unit == TIMES and min(value, *rest) > 0.0
+    rest = np.log(rest) if by_logarithm else rest
     half = sure(count) * math.sqrt((count - 1) / count * float(((rest - rest.mean()) ** 2).sum()))
     # equal values differ by rounding
     half = 0.0 if half < 1e-9 * max(1.0, abs(value)) else half
+    if by_logarithm:
+        return Measured(value, value * math.exp(-half), value * math.exp(half))
     return Measured(value, value - half, value + half)
 
 
@@ -157,29 +165,58 @@ class Verdicts:
         ours = self.measured.get(statement.place)
         return OPEN if ours is None else verdict(statement, ours)
 
-    def counts_table(self) -> str:
-        """Return the number of statements, of those measured, and of each verdict."""
-        counts = self.counts()
-        heading = ["statements", "measured", *VERDICTS]
-        return markdown(
-            heading, [[str(n) for n in (len(self.statements), len(self.measured), *(counts[w] for w in VERDICTS))]], 0
-        )
-
     def counts(self) -> Counter[str]:
         """Return the number of statements by verdict."""
         return Counter(self.verdict(statement) for statement in self.statements)
 
+    def cells(self, statement: Statement) -> list[str]:
+        """Return the measured quantity with its interval, and the verdict."""
+        ours = self.measured.get(statement.place)
+        return [NOTHING if ours is None else _with_interval(ours, statement.unit), self.verdict(statement)]
+
+    def counts_table(self) -> str:
+        """Return the number of statements, of those measured, and of each verdict."""
+        return counts_table({"": self})
+
     def table(self, words: Sequence[str] = VERDICTS) -> str:
         """Return a row for every statement with one of these verdicts."""
-        heading = ["#", "where", "the document", "its size", "here (95 % interval)", "verdict"]
-        rows = (self._row(statement) for statement in self.statements if self.verdict(statement) in words)
-        return markdown(heading, rows, texts=6)
+        return statements_table({"here": self}, words=words)
 
-    def _row(self, statement: Statement) -> list[str]:
-        ours = self.measured.get(statement.place)
-        here = NOTHING if ours is None else _with_interval(ours, statement.unit)
-        words = statement.statement.replace("|", "\\|")
-        return [str(statement.place), statement.where, words, _size(statement), here, self.verdict(statement)]
+
+def counts_table(columns: Mapping[str, Verdicts]) -> str:
+    """Return a row of counts for each set of runs by its name: statements, those measured, and each verdict."""
+    named = [""] if any(columns) else []
+    rows = []
+    for name, judged in columns.items():
+        counts = judged.counts()
+        numbers = (len(judged.statements), len(judged.measured), *(counts[word] for word in VERDICTS))
+        rows.append([*([name] if named else []), *map(str, numbers)])
+    return markdown([*named, "statements", "measured", *VERDICTS], rows, len(named))
+
+
+def statements_table(
+    columns: Mapping[str, Verdicts], source: str = "the document", words: Sequence[str] = VERDICTS
+) -> str:
+    """Return a row for every statement: by each set of runs its quantity and verdict.
+
+    Only statements with one of these verdicts by the first set. `source` is the heading of the statements.
+    """
+    first = next(iter(columns.values()))
+    heading = ["#", "where", source, "its size"]
+    for name in columns:
+        heading += [f"{name} (95 % interval)", "verdict"]
+    rows = (
+        [
+            str(statement.place),
+            statement.where,
+            statement.statement.replace("|", "\\|"),
+            _size(statement),
+            *(cell for judged in columns.values() for cell in judged.cells(statement)),
+        ]
+        for statement in first.statements
+        if first.verdict(statement) in words
+    )
+    return markdown(heading, rows, texts=len(heading))
 
 
 def verdicts(
@@ -189,7 +226,8 @@ def verdicts(
 
     Raises KeyError for missing values, ValueError for a statistic that is no finite number.
     """
-    ours = {place: measured(statistic, samples) for place, statistic in measures.items()}
+    units = {statement.place: statement.unit for statement in statements}
+    ours = {place: measured(statistic, samples, units[place]) for place, statistic in measures.items()}
     alone = {place: Measured(ours[place].value, -math.inf, math.inf) for place in single}
     return Verdicts(statements, ours | alone)
 

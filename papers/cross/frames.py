@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from papers.pairs import interval
+from batwatt.results.compared import mean_of, sure
 
 PARTS = ("tune", "held")
 CELL = ["log", "signal", "share"]
@@ -116,12 +117,12 @@ def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
 
 
 def by_log(logarithms: pd.Series) -> tuple[float, float]:
-    """Return the mean over logs of logarithms of ratios, and half its 95 % interval (`papers.pairs.interval`).
+    """Return the mean over logs of logarithms of ratios, and half its 95 % interval (Student's t).
 
     Cells of one log share its jobs, so that the mean of a log is one value.
     """
-    mean, _, half = interval(logarithms.groupby(level="log", sort=False).mean())
-    return mean, half
+    mean, error, count = mean_of(logarithms.groupby(level="log", sort=False).mean())
+    return mean, error * sure(count)
 
 
 def ratios(table: pd.DataFrame, name: str, before: str, after: str) -> pd.Series:
@@ -134,17 +135,14 @@ def ratios(table: pd.DataFrame, name: str, before: str, after: str) -> pd.Series
 
 @dataclass(frozen=True)
 class Ground:
-    """`adaptive` on the ground of a paper: the best of the others, the paired relative difference and its error."""
+    """`adaptive` on the ground of a paper: the best of the others, and how much `better` it is, a share by instance."""
 
     title: str
     best: str
     best_mean: float
     label: str
     mean: float
-    difference: float
-    error: float
-    runs: int
-    good: bool
+    better: NDArray[np.float64]
 
 
 def ground_rows(table: pd.DataFrame) -> Iterator[Ground]:
@@ -158,9 +156,8 @@ def ground_rows(table: pd.DataFrame) -> Iterator[Ground]:
             means = wide[[label for label in labels if not label.startswith("adaptive")]].mean()
             best = means.idxmin() if better == "lower" else means.idxmax()
             for label in [label for label in labels if label.startswith("adaptive")]:
-                relative = (wide[label] / wide[best] - 1.0).dropna()
-                worse = float(relative.mean()) * (1 if better == "lower" else -1)
+                relative = (wide[label] / wide[best] - 1.0).dropna().to_numpy()
                 yield Ground(
                     title + (f", C = R = {cost} s" if cost else ""), best, means[best], label.partition(" C=")[0],
-                    wide[label].mean(), float(relative.mean()), float(relative.sem()), len(relative), worse <= 0.01,
+                    wide[label].mean(), relative * (-1.0 if better == "lower" else 1.0),
                 )  # fmt: skip

@@ -18,11 +18,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from papers import pages
-from papers.claims import claims_table
 from papers.cross import knowledge
-from papers.cross.claims import CLAIMS
 from papers.cross.frames import (
     BASE,
     CELL,
@@ -45,8 +44,10 @@ from papers.cross.frames import (
     pivot,
     ratios,
 )
-from papers.pages import markdown
+from papers.cross.measures import judged
+from papers.pages import markdown, number
 from papers.runs import table_of
+from papers.statements import counts_table, statements_of, statements_table
 
 HERE = Path(__file__).resolve().parent
 PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
@@ -145,14 +146,18 @@ def grounds(table: pd.DataFrame) -> str:
             row.title,
             f"{row.best}: {row.best_mean:.4g}",
             f"{row.label}: {row.mean:.4g}",
-            f"{row.difference:+.1%} ± {row.error:.1%}",
-            str(row.runs),
-            "yes" if row.good else "no",
+            f"{number(100.0 * row.better.mean(), 1, signed=True)} ± {number(100.0 * sem(row.better), 1)} %",
+            str(len(row.better)),
         ]
         for row in ground_rows(table)
     ]
-    heads = ["paper, metric", "best of the others", "ours", "difference", "runs", "within 1 % or better"]
+    heads = ["paper, metric", "best of the others", "ours", "better by", "runs"]
     return markdown(heads, rows, texts=3)
+
+
+def sem(values: NDArray[np.float64]) -> float:
+    """Return the standard error of the mean."""
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def others(table: pd.DataFrame) -> list[list[str]]:
@@ -204,9 +209,11 @@ def tables(folder: Path = DATA) -> dict[str, str]:
     short = long["ideas"].assign(**texts)
     for name in ("carbon", "work finished"):
         short[name] = short[name].str.replace(r" ×.*", "", regex=True)
-    heading = ("finding", "measure", "tune; held", "holds")
+    statements = statements_of(HERE)
+    parts = {part: judged(statements, table, numbers.grounds) for part, table in numbers.parts.items()}
     return {
-        "claims": claims_table(CLAIMS, numbers, heading),
+        "summary": counts_table(parts),
+        "statements": statements_table(parts, "finding"),
         "systems": markdown(["case", *columns], both(long["systems"], columns)),
         "ideas": markdown(["idea", *list(MEASURES)[::2], "work finished"],
                           both(short, [*list(MEASURES)[::2], "work finished"])),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 from batwatt.inputs.spec import parse_series
 from papers import pages
-from papers.cross import estimates, frames, knowledge, run, tables
+from papers.cross import estimates, frames, knowledge, measures, run, tables
+from papers.statements import statements_of
 
 ROW = {"log": "a", "signal": "s", "share": 0.5, "sample": 0, "jobs_total": 10, "jobs_finished": 9, "killed_power": 2,
        "mean_wait_s": 3600.0, "carbon_g": 2.0, "energy_j": 10.0, "energy_above_cap_j": 0.0}  # fmt: skip
@@ -27,6 +29,23 @@ def test_the_page_and_the_long_tables_are_those_of_the_rows(monkeypatch):
     assert pages.fill(tables.PAGE, tables.tables(), check=True) == []
     for name, frame in details.items():
         assert (tables.DATA / f"{name}.csv").read_text() == frame.to_csv(index=False, lineterminator="\n"), name
+
+
+def test_findings_by_hand():
+    """Rows 7, 10 and 24 of the list, from the committed rows: logs, and runs on a paper's ground."""
+    held = pd.read_csv(tables.DATA / "held.csv")
+    judged = measures.judged(statements_of(tables.HERE), held, pd.read_csv(tables.DATA / "grounds.csv"))
+    wide = held.pivot_table(index=frames.SAMPLE, columns="case", values=frames.SLOWDOWN)
+    logs = np.log(wide["varcap LWW"] / wide["LWW + checkpoint"]).groupby(level=frames.CELL).mean().groupby("log").mean()
+    assert judged.measured[7].value == pytest.approx(np.exp(logs.mean()))
+    assert np.log(judged.measured[7].high) == pytest.approx(logs.mean() + 4.30 * logs.sem(), rel=1e-3)
+    risk = held[held["case"] == "riskaware"]
+    lost = 100.0 * (1.0 - risk["jobs_finished"] / risk["jobs_total"]).groupby(risk["log"]).mean()
+    assert judged.measured[10].value == pytest.approx(lost.mean())
+    rows = pd.read_csv(tables.DATA / "grounds.csv").query("study == 'riskaware-synthetic'")
+    ground = rows.pivot_table(index=["workload", "capacity"], columns="label", values="goodput_with_running")
+    better = 100.0 * (ground["adaptive"] / ground["PackedTargetASAP"] - 1.0)
+    assert judged.measured[24].value == pytest.approx(better.mean())
 
 
 def test_what_is_declared_was_run():

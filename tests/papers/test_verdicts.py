@@ -16,7 +16,9 @@ from papers.statements import (
     Samples,
     Statement,
     Verdicts,
+    counts_table,
     measured,
+    statements_table,
     verdict,
     verdicts,
 )
@@ -79,6 +81,29 @@ def test_a_quotient_of_means_and_the_largest_of_means():
     assert (ours.value, ours.high - ours.value) == pytest.approx((2.0, half))
     largest = measured(lambda m: max(m("A"), m("B")), samples)
     assert largest == measured(lambda m: m("A"), samples)
+
+
+def test_a_quotient_in_times_has_the_interval_of_its_logarithm():
+    """Of the geometric mean of 1, 2 and 4 it is ln 2 -+ 4.30 x ln 2 / sqrt 3: never below 0."""
+    samples = Samples({("A",): np.log([1.0, 2.0, 4.0])})
+    ours = measured(lambda m: math.exp(m("A")), samples, "times")
+    half = 4.30 * math.log(2.0) / math.sqrt(3.0)
+    assert (ours.low, ours.value, ours.high) == pytest.approx((2.0 * math.exp(-half), 2.0, 2.0 * math.exp(half)))
+    # not of a quotient that is not positive
+    assert measured(lambda m: m("A") - 1.0, samples, "times") == measured(lambda m: m("A") - 1.0, samples)
+
+
+def test_several_sets_of_runs_stand_side_by_side():
+    statements = [statement(0.0)]
+    columns = {"text": Verdicts(statements, {1: Measured(1.0, 0.5, 1.5)}), "program": Verdicts(statements, {})}
+    assert counts_table(columns).splitlines()[2:] == [
+        "| text | 1 | 1 | 1 | 0 | 0 | 0 |",
+        "| program | 1 | 0 | 0 | 0 | 0 | 1 |",
+    ]
+    assert statements_table(columns).splitlines()[2:] == [
+        "| 1 | 6.1 | A is above B | – | 1.0 (0.5 to 1.5) points | yes | – | open |"
+    ]
+    assert statements_table(columns, words=(OPEN,)).splitlines()[2:] == []
 
 
 def test_one_sample_has_no_interval():
