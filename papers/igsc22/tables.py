@@ -8,7 +8,8 @@
 `summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
 run of the optimum, of the algorithms of Table II, of batwatt's own and of those in `PAIRS`; `runs.csv` has the runs
 that decide the statements. Units are in the names of the columns: kills in jobs, violations in steps of the envelope.
-`paired.csv` has the differences of all `PAIRS`, `decisions.csv` the decisions by Eq. 7 (`papers.igsc22.decisions`).
+`paired.csv` has the differences of all `PAIRS`, `decisions.csv` the decisions by Eq. 7 (`papers.igsc22.decisions`),
+`batsim.csv` the algorithms of Table II on a real Batsim (`papers.batsim`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from papers import pages
+from papers import batsim, pages
 from papers.igsc22.frames import (
     ALL,
     FINISHED,
@@ -267,6 +268,7 @@ def tables(folder: Path = DATA) -> dict[str, str]:
         "contradicted": judged.table((NO,)),
         "statements": judged.table(),
         "table2": table2(numbers),
+        "batsim": batsim.table(HERE),
         "readings": readings(numbers, pd.read_csv(folder / "decisions.csv")),
         "paired": markdown(list(of_hfld), of_hfld.to_numpy(), texts=2),
         "resubmitted": means(numbers, "resubmitted"),

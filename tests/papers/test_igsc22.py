@@ -8,6 +8,7 @@ import pytest
 from tables_of_tests import row, save
 
 from batwatt.studies.study import carry_out, study_in
+from papers.batsim import ENGINES, WHERE, table
 from papers.igsc22 import tables
 from papers.igsc22.frames import KILLS, SLOWDOWN, VIOLATIONS, Numbers
 from papers.igsc22.measures import ALL40, MEASURES, SINGLE, THIRD, area, least_over, samples_of
@@ -80,6 +81,36 @@ def test_table2(numbers):
         [A, "3.50 / 6.5 / 2.0", "100.0", "+1.50 / +6.5 / +2.0", "+1.80", "+2.90 / +19.0 / +3.0"],
         # slowdown 2 - 1.5 and 2 - 2.5, work 0.5 and 0.75
         [B, "2.00 / 0.0 / 0.0", "62.5", "0.00 / 0.0 / 0.0", "+0.30", "–"],
+    ]
+
+
+def test_a_real_batsim_gives_the_committed_runs():
+    """Both engines, every run of Table II that is no optimum."""
+    listed = pd.read_csv(tables.DATA / "batsim.csv")
+    figures = [name.removeprefix("batsim_") for name in listed if name.startswith("batsim_")]
+    runs = pd.read_csv(tables.DATA / "runs.csv").query("study == 'workloads'")
+    listed = listed.merge(runs, left_on=["label", "workload", "series"], right_on=["label", "workload", "envelope"])
+    assert len(listed) == 20 * len(tables.DISTANCES)
+    for engine in ENGINES:
+        ours = listed[[f"{engine}_{name}" for name in figures]].set_axis(figures, axis=1)
+        pd.testing.assert_frame_equal(ours, listed[figures], check_dtype=False, rtol=0.0, atol=1.1e-6)
+
+
+def test_the_table_of_engines_has_means_by_algorithm(tmp_path):
+    (tmp_path / "checkpoint" / "data").mkdir(parents=True)
+    names = ("goodput", "checkpoint_volume", "aborted_volume")
+    columns = [f"{engine}_{name}" for engine in ENGINES for name in names]
+    rows = [
+        ["DP", "jobs-0", "walk", "4.2.1", 0.5, 0.0, 0.1, 0.5, 0.01, 0.1],
+        ["DP", "jobs-1", "walk", "4.2.1", 0.7, 0.0, 0.1, 0.9, 0.03, 0.1],
+        ["subset sum", "jobs-0", "walk", "4.2.1", 0.25, 0.0, 0.0, 0.25, 0.0, 0.0],
+    ]
+    pd.DataFrame(rows, columns=[*WHERE, *columns]).to_csv(tmp_path / "checkpoint" / "data" / "batsim.csv", index=False)
+    lines = table(tmp_path / "checkpoint", {"DP": "dynamic programming"})
+    assert lines.startswith("| embedded / Batsim 4.2.1 | goodput (%) |")
+    assert cells(lines) == [
+        ["dynamic programming", "60.000 / 70.000", "0.000 / 2.000", "10.000 / 10.000"],
+        ["subset sum", "25.000 / 25.000", "0.000 / 0.000", "0.000 / 0.000"],
     ]
 
 
