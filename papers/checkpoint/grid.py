@@ -17,15 +17,17 @@ Step = tuple[int, int, JobState]
 OFF, CLEAN, DIRTY = ("off", 0), ("clean", 0), ("dirty", 0)
 
 
-def schedules(instance: Instance, lower_bound: int = 0) -> int:
+def schedules(instance: Instance, lower_bound: int = 0, at_once: bool = False) -> int:
     """Return the largest useful work in processor s of all schedules in whole seconds.
 
     Jobs have no end and keep their work at the end of the period; all times are in whole s. The search drops schedules
-    that cannot reach `lower_bound`, in processor s. Raises ValueError if no schedule does.
+    that cannot reach `lower_bound`, in processor s; with `at_once` also those in which a checkpoint begins after the
+    first second. Raises ValueError if no schedule is left.
     """
     moves = [_moves(job) for job in instance.jobs]
     most = _fill([job.processors for job in instance.jobs], instance.processors)
-    best = {tuple(_begins(job) for job in instance.jobs): 0}
+    begins = {"running": DIRTY, "stopped": OFF}
+    best = {tuple(begins.get(job.state, _after("recovering", _whole(job.recovering_s))) for job in instance.jobs): 0}
     for left in reversed(range(_whole(instance.period_s))):
         least = lower_bound - left * most
         following: dict[tuple[JobState, ...], int] = {}
@@ -35,6 +37,8 @@ def schedules(instance: Instance, lower_bound: int = 0) -> int:
                 if following.get(after, least - 1) < work + gain:
                     following[after] = work + gain
         best = following
+        if at_once:
+            moves = [{**move, DIRTY: [step for step in move[DIRTY] if step[2] == DIRTY]} for move in moves]
     if not best:
         raise ValueError(f"no schedule keeps all work{f' and does {lower_bound} processor s' if lower_bound else ''}")
     return max(best.values())
@@ -57,11 +61,6 @@ def _together(options: list[list[Step]], free: int) -> Iterator[tuple[tuple[JobS
         if held <= free:
             for states, gain in _together(options[1:], free - held):
                 yield (state, *states), working + gain
-
-
-def _begins(job: PeriodJob) -> JobState:
-    states = {"checkpointed": _after("recovering", _whole(job.recovering_s)), "running": DIRTY, "stopped": OFF}
-    return states[job.state]
 
 
 def _moves(job: PeriodJob) -> dict[JobState, list[Step]]:

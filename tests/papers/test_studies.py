@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,16 +12,16 @@ from batwatt.schedulers.checkpoint.files import read_sequence
 from batwatt.schedulers.checkpoint.sequence import follow
 from batwatt.studies.study import carry_out, study_in
 from papers import pages
-from papers.checkpoint import jobs
-from papers.checkpoint.tables import HERE, PERIODS
+from papers.checkpoint.periods import FIGURE1
 from papers.generators.__main__ import write_studies
 from papers.runs import table_of
 
+PAPERS = Path(pages.__file__).parent
 FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-claims", "varcap-prices")}
 PAGES = FOLDERS | {"carbon": ("carbon", "carbon-small"), "igsc22": ("igsc22",)}
 FEW = {
     "pmbs23": ("mavg",),
-    "checkpoint": ("figure1", "prepare", "warning", "endless", "steps"),
+    "checkpoint": ("figure1", "prepare", "warning", "endless"),
     "varcap": ("fig5-4-azure", "german-headroom", "mustang"),
 }
 """Studies with every scheduler, strategy, termination and way to plan."""
@@ -32,7 +33,7 @@ NAMES = import_module("papers.pmbs23.frames").STRATEGIES
 def inputs():
     """Generated inputs of the small studies."""
     for folder in FOLDERS:
-        write_studies(HERE.parent / folder / "inputs.yaml", ["small"])
+        write_studies(PAPERS / folder / "inputs.yaml", ["small"])
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -45,7 +46,7 @@ def test_the_page_has_the_committed_numbers(name, capsys):
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["few", "all"])
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_small_study_gives_the_committed_numbers(tmp_path, inputs, name, whole):
-    declared = study_in(HERE.parent / name / "small.yaml", tmp_path)
+    declared = study_in(PAPERS / name / "small.yaml", tmp_path)
     only = () if whole else tuple(study for study in FEW[name] if study not in declared.missing)
     if whole and declared.missing:
         only = tuple(study for study in declared.study.comparisons if study not in declared.missing)
@@ -56,7 +57,7 @@ def test_the_small_study_gives_the_committed_numbers(tmp_path, inputs, name, who
     frame = table_of(tmp_path / f"{name}-small")
     assert (frame["status"] == "done").all() and len(frame)
     studies = set(only) or set(frame["study"])
-    listed = pd.read_csv(HERE.parent / name / "data" / "small.csv", keep_default_na=False, na_values=[""])
+    listed = pd.read_csv(PAPERS / name / "data" / "small.csv", keep_default_na=False, na_values=[""])
     listed = listed[~listed["capacity"].str.endswith(second)] if second else listed
     frame, listed = (rows[rows["study"].isin(studies)] for rows in (frame, listed))
     labels = frame["label"].replace(NAMES) if name == "pmbs23" else frame["label"]
@@ -71,23 +72,13 @@ def test_the_small_study_gives_the_committed_numbers(tmp_path, inputs, name, who
 def _planned(rows: pd.DataFrame) -> None:
     """The engine does what is planned for jobs that are new; checkpoints in time lose nothing."""
     engine = rows[rows["study"] == "figure1"].set_index("label")["goodput_with_running"]
-    sequence, _ = read_sequence(PERIODS / "figure1-new.json")
+    sequence, _ = read_sequence(FIGURE1.with_name("figure1-new.json"))
     for least in (0.0, 0.2):
         assert engine[f"min_yield {least:g}"] == pytest.approx(follow(sequence, min_yield=least).goodput, abs=1e-6)
     ours = rows["scheduler"] == "checkpoint"
     in_time = ours & (rows["study"] != "warning") & ~rows["label"].str.contains("C=1200")
     assert (rows.loc[in_time, ["aborted_volume", "terminations"]] == 0).all(axis=None)
     assert (rows.loc[~ours, ["checkpoints", "recoveries"]] == 0).all(axis=None)
-
-
-def test_the_traces_are_those_of_the_script(tmp_path):
-    assert jobs.main([str(tmp_path)]) == 0
-    files = sorted(tmp_path.iterdir())
-    assert len(files) == 8
-    for path in files:
-        assert path.read_text() == (HERE / "data" / path.name).read_text(), path.name
-    # 1.3 times 0.7 of 32 machines for two days, in jobs of 2 h
-    assert len(jobs.single(2.0)) == round(1.3 * 0.7 * 32 * 48 / 2.0)
 
 
 def test_a_study_with_failed_runs_is_refused(tmp_path):
