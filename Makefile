@@ -96,9 +96,9 @@ pmbs23: $(VENV)/test  ## the experiments of the riskaware paper, in part: the st
 	$(BIN)/python -m papers.pmbs23.tables results/pmbs23
 
 varcap: $(VENV)/test  ## the experiments of the varcap dissertation, in part: the studies, its page
-	$(BIN)/python -m papers.generators papers/varcap/inputs.yaml study claims prices
-	for name in study claims prices; do $(BIN)/batwatt study papers/varcap/$$name.yaml || exit; done
-	$(BIN)/python -m papers.varcap.tables results/varcap results/varcap-claims results/varcap-prices
+	$(BIN)/python -m papers.generators papers/varcap/inputs.yaml study prices
+	for name in study prices; do $(BIN)/batwatt study papers/varcap/$$name.yaml || exit; done
+	$(BIN)/python -m papers.varcap.tables results/varcap results/varcap-prices
 
 checkpoint: $(VENV)/test  ## experiments on checkpoint planning: the study, its page
 	$(BIN)/python -m papers.generators papers/checkpoint/inputs.yaml study

@@ -25,8 +25,13 @@ from papers.pages import NOTHING, markdown, number
 from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, with_capacities
 
 PAGE, RUNS = HERE / "README.md", DATA / "runs.csv"
-VOLUMES = {"goodput_with_running": "goodput_percent", "aborted_volume": LOST, "checkpoint_volume": "checkpoints_percent",
-           "recovery_volume": "recoveries_percent", "min_yield": LEAST}  # fmt: skip
+VOLUMES = {
+    "goodput_with_running": "goodput_percent",
+    "aborted_volume": LOST,
+    "checkpoint_volume": "checkpoints_percent",
+    "recovery_volume": "recoveries_percent",
+    "min_yield": LEAST,
+}
 """Shares of runs, and their columns in %."""
 COLUMNS = ["study", "label", "platform", "workload", "structure", "range", "period_s", "walk", "checkpoint_s",
            *VOLUMES.values(), "wait_min", "terminations"]  # fmt: skip

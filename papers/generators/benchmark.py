@@ -65,7 +65,7 @@ SOURCES = {
     "pm100": Source("pm100", {"jobs": 640, "nodes": 52, "load": 0.5}),
     "mira": Source("varcap", {"like": "mira", "jobs": 1200, "machines": 96, "days": 6.0}),
     "azure": Source("varcap", {"like": "azure", "jobs": 900, "machines": 8, "days": 4.5}),
-    "tng": Source("varcap", {"like": "tng", "jobs": 1200, "machines": 2, "days": 1.5}),
+    "tng": Source("varcap", {"like": "tng", "jobs": 1200, "machines": 2, "days": 1.5, "longest_h": 24.0}),
     "log-scale": Source("pmbs", {"kind": "log-scale", "jobs": 900, "end_s": 259200.0, "machines": 6, "cores": 8}),
     "site": Source("workloads/site/jobs.sacct", begin="2024-07-01"),
     "borg": Source("workloads/borg/day-691200.txt", window_s=(691_200.0, 777_600.0), thirds=True),

@@ -17,12 +17,12 @@ from papers.generators.__main__ import write_studies
 from papers.runs import table_of
 
 PAPERS = Path(pages.__file__).parent
-FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-claims", "varcap-prices")}
+FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-prices")}
 PAGES = FOLDERS | {"carbon": ("carbon", "carbon-small"), "igsc22": ("igsc22",)}
 FEW = {
     "pmbs23": ("mavg",),
     "checkpoint": ("figure1", "prepare", "warning", "endless"),
-    "varcap": ("fig5-4-azure", "german-headroom", "mustang"),
+    "varcap": ("mira", "oversubscribed-azure", "schedulers"),
 }
 """Studies with every scheduler, strategy, termination and way to plan."""
 WHERE = ["study", "label", "workload", "capacity"]
