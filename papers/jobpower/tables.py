@@ -16,6 +16,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from batwatt.units import HOUR_S
 from papers import pages
 from papers.generators.pm100 import IDLE_W, TYPICAL_W, pm100_like
 from papers.pages import markdown
+from papers.statements import Samples, Statistic, counts_table, statements_of, statements_table, verdicts
 
 HERE = Path(__file__).resolve().parent
 PAGE, RUNS, FIGURE = HERE / "README.md", HERE / "data" / "runs.csv", HERE / "figure.png"
@@ -186,10 +188,71 @@ def predictors_table(runs: pd.DataFrame) -> str:
     return markdown(["predictor", "MAPE, %", "of those with a history, %", "without one, % of runs"], lines)
 
 
+def above(check: str, excess: str = KEEP) -> Statistic:
+    """Return the time above the cap with the exact power, in %."""
+    return lambda m: 100.0 * m("share_above", excess, check, EXACT)
+
+
+def cut(check: str, safer: str) -> Statistic:
+    """Return by how much a safer check cuts the time above the cap, in % of it."""
+    return lambda m: 100.0 * (1.0 - above(safer)(m) / above(check)(m))
+
+
+def slower(case: tuple[str, str, str], other: tuple[str, str, str]) -> Statistic:
+    """Return the mean turnaround of a case / that of another; a case is (action, check, predictor)."""
+    return lambda m: m("mean_turnaround_s", *case) / m("mean_turnaround_s", *other)
+
+
+def rise(case: tuple[str, str, str], other: tuple[str, str, str]) -> Statistic:
+    """Return by how much the turnaround of a case is longer than that of another, in % of it."""
+    return lambda m: 100.0 * (slower(case, other)(m) - 1.0)
+
+
+def without_kills(check: str, predictor: str = EXACT) -> tuple[str, str, str]:
+    """Return the case of a check without kills."""
+    return KEEP, check, predictor
+
+
+STEPS_OF_SIGMA = list(pairwise(("mean", "gaussian 1", "gaussian 2", "gaussian 3")))
+MEASURES: dict[int, Statistic] = dict(enumerate((
+    slower(without_kills("mean", "history"), without_kills(NODE)),
+    slower(without_kills("max", "history"), without_kills(NODE)),
+    *(cut(one, other) for one, other in STEPS_OF_SIGMA),
+    *(rise(without_kills(other), without_kills(one)) for one, other in STEPS_OF_SIGMA),
+    above("mean"),
+    lambda m: above("gaussian 3")(m) - above("max")(m),
+    slower(without_kills("max"), without_kills("gaussian 3")),
+    lambda m: (m("mean_turnaround_s", KEEP, "mean", "user") - m("mean_turnaround_s", KEEP, "mean", "history")) / HOUR_S,
+    slower(without_kills("mean", "user"), without_kills("mean")),
+    slower(without_kills("mean", "user-queue-width"), without_kills("mean")),
+    slower(without_kills("knapsack"), without_kills("mean")),
+    above("gaussian 3", KILL),
+    above("max", KILL),
+    lambda m: 100.0 * above("mean", KILL)(m) / above("mean")(m),
+    *(rise((KILL, check, EXACT), without_kills(check)) for check in ("mean", "gaussian 3", NODE)),
+), 1))  # fmt: skip
+"""Number of a row of statements.csv -> its quantity; samples are seeds."""
+
+
+def samples_of(runs: pd.DataFrame) -> Samples:
+    """Return time above the cap and mean turnaround of each case by seed."""
+    wide = runs.pivot(
+        index="seed", columns=["excess", "check", "predictor"], values=["share_above", "mean_turnaround_s"]
+    )
+    return Samples({key: wide[key].to_numpy() for key in wide})
+
+
 def tables() -> dict[str, str]:
     """Return every table, from runs.csv."""
     runs = pd.read_csv(RUNS)
-    return {"checks": checks_table(runs), "kills": kills_table(runs), "predictors": predictors_table(runs)}
+    judged = verdicts(statements_of(HERE), MEASURES, samples_of(runs))
+    return {
+        "summary": counts_table({"": judged}),
+        "checks": checks_table(runs),
+        "kills": kills_table(runs),
+        "predictors": predictors_table(runs),
+        "statements": statements_table({"here": judged}, "finding"),
+    }
 
 
 def tradeoff(runs: pd.DataFrame) -> Figure:

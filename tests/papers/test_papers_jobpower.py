@@ -14,10 +14,26 @@ from papers import pages
 from papers.generators.pm100 import pm100_like
 from papers.jobpower import tables as job_power
 from papers.jobpower.tables import KEEP, KILL, Case
+from papers.statements import statements_of, verdicts
 
 
 def test_the_page_has_the_tables_of_the_committed_runs():
     assert pages.fill(job_power.PAGE, job_power.tables(), check=True) == []
+
+
+def test_findings_by_hand():
+    """Rows 1, 6 and 18 of the list, as means over seeds of the committed runs."""
+    runs = pd.read_csv(job_power.RUNS)
+    judged = verdicts(statements_of(job_power.HERE), job_power.MEASURES, job_power.samples_of(runs))
+    means = runs.groupby(["excess", "check", "predictor"])[["mean_turnaround_s", "share_above"]].mean()
+    hours, above = means["mean_turnaround_s"], means["share_above"]
+    expected = {
+        1: hours[KEEP, "mean", "history"] / hours[KEEP, "node", "exact"],
+        6: 100.0 * (hours[KEEP, "gaussian 1", "exact"] / hours[KEEP, "mean", "exact"] - 1.0),
+        18: 100.0 * above[KILL, "mean", "exact"] / above[KEEP, "mean", "exact"],
+    }
+    assert {place: judged.measured[place].value for place in expected} == pytest.approx(expected)
+    assert list(judged.measured) == [statement.place for statement in judged.statements]
 
 
 def test_a_committed_run_again(caplog):
