@@ -5,7 +5,7 @@
 
 needs Batsim 4.2.1 as `batsim` on PATH, takes 15 minutes on two cores, and is not part of `make`. A cell is a run of the
 study.yaml of the folder. It runs on the embedded engine and on Batsim with the same scheduler; a row of batsim.csv has
-the figures of both, in the units of their names: `embedded_goodput`, `batsim_goodput`. Runs without energy accounting
+the figures of both, in the units of their names: `embedded_violations`, `batsim_violations`. Runs without energy accounting
 in the study have none on Batsim. The carbon thesis has no cells, as its results are plans of single jobs, in which no
 engine takes part.
 """
@@ -83,15 +83,15 @@ PARTS = {
         "uniform-20000-0",
         "walk-24-8-1200-0",
         {
-            "goodput": ("goodput (%)", 3),
+            "goodput_with_running": ("goodput (%)", 3),
             "max_full_speed_slowdown": ("maximum stretch", 2),
             "aborted_volume": ("aborted volume (%)", 3),
         },
     ),
     # Figure 6.4
     "varcap": Part(
-        "fig6-4-mira",
-        "mira-1500-0",
+        "mira",
+        "mira-0",
         "walk-0.6-0.15-3600-s1",
         {"goodput": ("goodput (%)", 3), "terminations": ("terminated jobs", 0)},
     ),
@@ -100,7 +100,7 @@ PARTS = {
         "rigid-0",
         "walk-0.6-0.15-3600-s1",
         {
-            "goodput": ("goodput (%)", 3),
+            "goodput_with_running": ("goodput (%)", 3),
             "checkpoint_volume": ("checkpoints (%)", 3),
             "aborted_volume": ("aborted volume (%)", 3),
         },
