@@ -5,7 +5,7 @@
 
 needs Batsim 4.2.1 as `batsim` on PATH, takes 15 minutes on two cores, and is not part of `make`. A cell is a run of the
 study.yaml of the folder. It runs on the embedded engine and on Batsim with the same scheduler; a row of batsim.csv has
-the figures of both, in the units of their names: `embedded_violations`, `batsim_violations`. Runs without energy accounting
+the figures of both: `embedded_violations`, `batsim_violations`. Runs without energy accounting
 in the study have none on Batsim. The carbon thesis has no cells, as its results are plans of single jobs, in which no
 engine takes part.
 """
