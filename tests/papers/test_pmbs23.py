@@ -1,41 +1,151 @@
-"""Means of the riskaware paper's page by hand."""
+"""The riskaware paper's page: rows of its files by hand, and the quantities of statements by plain pandas."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from papers.pmbs23 import tables
-from papers.pmbs23.frames import means_of, points_of
+from papers.generators.pmbs import Walk
+from papers.pmbs23 import figures, tables
+from papers.pmbs23.frames import STRATEGIES, WHERE, frame_of, machines_of, shares_of
+from papers.pmbs23.measures import MEASURES, OF_INPUTS, SINGLE, samples_of
+from papers.statements import VERDICTS, measured, statements_of
+
+AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
+OTHERS, TARGETS = [AWARE, UNAWARE, ASAP, PACKED], [STRETCH, ASAP, PACKED]
+NOT_MEASURED = {6, 12, 27, 31, 32, 33, 96, 121, 128}
 
 
-def test_a_mean_for_each_value_of_what_varies(tmp_path):
-    """Goodputs 0.8 and 0.9 at a mean of 20 machines: 85 %, and the standard error 0.05 of the two is 5 points."""
+@pytest.fixture(scope="module")
+def runs():
+    """The committed runs by the rules of the text."""
+    table = pd.read_csv(tables.DATA / "runs.csv.gz")
+    table["used_percent"] = table["goodput_percent"] + table["aborted_percent"]
+    return table[table["rules"] == "text"].fillna({"aborted_h": 0.0})
+
+
+@pytest.mark.parametrize("goodput", ["goodput", "goodput_with_running"])
+def test_rows_of_a_study(tmp_path, goodput):
+    """The goodput of section 3.4 in %; the runs of a common point are rows of all sweeps."""
     rows = [
-        ("mavg-uniform", "target-asap", "walk-20-8-1200-0", 0.8),
-        ("mavg-uniform", "target-asap", "walk-20-8-1200-1", 0.9),
-        ("mavg-uniform", "target-asap", "walk-26-8-1200-0", 0.7),
-        ("blurred-3types", "first-fit-aware", "walk-24-8-1200-0", 0.6),
+        ("mavg-log-scale", "target-asap", "log-scale-20000-1", "walk-24-8-1200-2"),
+        ("program-mavg-borg", "target-asap", "14D_864000", "walk-20-8-1200-0"),
+        ("blurred-3types", "first-fit-aware", "3types-20000-0", "walk-24-8-1200-0"),
+        ("moving-uniform", "first-fit-aware", "uniform-20000-0", "walk-24-8-400-0"),
     ]
-    frame = pd.DataFrame(rows, columns=["study", "strategy", "capacity", "goodput_with_running"])
-    frame = frame.assign(status="done", platform="152x24", workload="uniform-20000-0", max_full_speed_slowdown=10.0,
-                         mean_full_speed_slowdown=2.0, aborted_volume=0.05, mean_aborted_time_s=1800.0,
-                         completed_fraction=1.0)  # fmt: skip
-    frame.to_parquet(tmp_path / "table.parquet")
-    points = points_of(tmp_path)
-    assert points.frame["walk"].tolist() == [0.0, 1.0, 0.0, 0.0]
-    means = means_of(points)
-    assert means[["study", "value", "label", "instances"]].values.tolist() == [
-        ["mavg-uniform", 20.0, "TargetASAP", 2],
-        ["mavg-uniform", 26.0, "TargetASAP", 1],
-        ["blurred-3types", 0.0, "FirstFitAware", 1],
+    frame = pd.DataFrame(rows, columns=["comparison", "strategy", "workload", "capacity"])
+    frame = frame.assign(status="done", goodput=0.5, aborted_volume=0.05, mean_aborted_time_s=1800.0,
+                         max_full_speed_slowdown=10.0, mean_full_speed_slowdown=2.0, completed_fraction=0.9,
+                         terminations=7, capacity_core_s=24 * 1_209_600 * 23.5)  # fmt: skip
+    frame.assign(**{goodput: 0.8}).to_parquet(tmp_path / "table.parquet")
+    table = frame_of(tmp_path)
+    assert table[WHERE].values.tolist() == [
+        ["text", "mavg", "log-scale", 24.0, ASAP, "1", "2"],
+        ["program", "mavg", "borg", 20.0, ASAP, "1", "0"],
+        ["text", "blurred", "3types", 8.0, AWARE, "0", "0"],
+        ["text", "moving", "uniform", 400.0, AWARE, "0", "0"],
+        ["text", "period", "log-scale", 1200.0, ASAP, "1", "2"],
+        ["text", "range", "log-scale", 8.0, ASAP, "1", "2"],
     ]
-    assert means["goodput_percent"].tolist() == pytest.approx([85.0, 70.0, 60.0])
-    assert means["goodput_percent_error"].tolist() == pytest.approx([5.0, float("nan"), float("nan")], nan_ok=True)
-    assert means["aborted_h"].tolist() == pytest.approx([0.5] * 3)
+    assert table.drop(columns=WHERE).drop_duplicates().values.tolist() == [
+        pytest.approx([80.0, 5.0, 0.5, 10.0, 2.0, 90.0, 7.0, 23.5])
+    ]
 
 
-def test_saved_numbers_decide_a_claim():
-    claim = tables.saved(tables.CLAIMS[2], pd.DataFrame({"number": [1.0, 3.0], "verdict": ["yes", "open"],
-                                                         "standard_error": [0.1, 0.2]}))  # fmt: skip
-    assert claim.test(None) == ("1 of 2, 0 against; 2.0 (1.0 to 3.0) points", "yes")
+def means(runs: pd.DataFrame, figure: str, by: tuple[str, ...] = (), **where: object) -> pd.DataFrame:
+    """Means of a figure where columns have these values, a column for each strategy."""
+    for column, value in where.items():
+        runs = runs[runs[column] == value]
+    return runs.assign(all=0).pivot_table(index=["all", *by], columns="label", values=figure)
+
+
+POINT, PAIR = ("sweep", "type", "value"), ("trace", "walk")
+BY_HAND = {
+    43: (
+        "On Borg TargetStretch is level with or better than TargetASAP in goodput",
+        lambda runs: (row := means(runs, "goodput_percent", sweep="mavg", type="borg").iloc[0])[STRETCH] - row[ASAP],
+    ),
+    48: (
+        "On Borg goodput differences between heuristics reach almost 10 %",
+        lambda runs: np.ptp(means(runs, "goodput_percent", POINT, sweep="mavg", type="borg"), axis=1).max(),
+    ),
+    56: (
+        "FirstFitAware's goodput stays above 84 % on Borg",
+        lambda runs: means(runs, "goodput_percent", POINT, sweep="period", type="borg")[AWARE].min(),
+    ),
+    78: (
+        "On Borg AverageAbortedTime gets worse",
+        lambda runs: (
+            means(runs, "aborted_h", sweep="range", type="borg", value=16.0)
+            - means(runs, "aborted_h", sweep="range", type="borg", value=4.0)
+        ).min(axis=None),
+    ),
+    83: (
+        "On Borg TargetStretch has the lowest AbortedVolume",
+        lambda runs: (
+            (row := means(runs, "aborted_percent", sweep="range", type="borg").iloc[0])[OTHERS].min() - row[STRETCH]
+        ),
+    ),
+    86: (
+        "On Borg FirstFitUnaware performs poorly for AbortedVolume",
+        lambda runs: (
+            (row := means(runs, "aborted_percent", sweep="range", type="borg").iloc[0])[UNAWARE] / row[TARGETS].mean()
+        ),
+    ),
+    106: (
+        "GoodPut + AbortedVolume of PackedTargetASAP",
+        lambda runs: means(runs, "used_percent", sweep="range", type="borg")[PACKED].iloc[0] / 100.0,
+    ),
+}
+"""Place of a statement -> its first words, and its quantity."""
+
+
+@pytest.mark.parametrize("place", BY_HAND)
+def test_measures_are_what_the_rows_say(runs, place):
+    words, value = BY_HAND[place]
+    assert statements_of(tables.HERE)[place - 1].statement.startswith(words)
+    assert MEASURES[place](samples_of(runs, "text")) == pytest.approx(value(runs), rel=1e-9, abs=1e-9)
+
+
+def test_an_interval_is_over_pairs_of_trace_and_walk(runs):
+    """TargetASAP less TargetStretch in the mean over ranges: 2.57 standard errors of six pairs."""
+    pairs = means(runs, "goodput_percent", PAIR, sweep="range", type="borg").eval(f"{ASAP} - {STRETCH}")
+    ours = measured(MEASURES[79], samples_of(runs, "text"))
+    half = 2.57 * pairs.sem()
+    assert len(pairs) == 6
+    assert [ours.low, ours.high] == pytest.approx([pairs.mean() - half, pairs.mean() + half], abs=1e-3)
+
+
+def test_counts_of_the_page():
+    """Every statement is counted, and those without a quantity are open by both rules."""
+    by_rules = tables.judged(pd.read_csv(tables.DATA / "runs.csv.gz"), pd.read_csv(tables.DATA / "inputs.csv"))
+    assert {*MEASURES} & {*OF_INPUTS} == set() and {*SINGLE} <= {*MEASURES}
+    assert {*range(1, 129)} - {*MEASURES} - {*OF_INPUTS} == NOT_MEASURED
+    lines = tables.counts(by_rules).splitlines()[2:]
+    for (rules, judged), line in zip(by_rules.items(), lines, strict=True):
+        name, *numbers = (cell.strip() for cell in line.strip("|").split("|"))
+        assert name == rules and int(numbers[0]) == sum(map(int, numbers[2:])) == 128
+        assert numbers[2:] == [str(sum(judged.verdict(one) == word for one in judged.statements)) for word in VERDICTS]
+        assert {one.place for one in judged.statements if judged.verdict(one) == "open"} >= NOT_MEASURED
+    rows = tables.both(by_rules).splitlines()[2:]
+    assert [row.split(" | ")[0] for row in rows] == [f"| {place}" for place in range(1, 129)]
+
+
+def test_shares_and_walks_of_the_generated_inputs():
+    """Shares as of the stated distribution: 12, 15, 75 and 375 of 477; every period of 400 s of the two weeks."""
+    assert shares_of("log-scale", 0) == pytest.approx(100.0 * np.array([12.0, 15.0, 75.0, 375.0]) / 477.0, abs=1.5)
+    machines = machines_of(Walk(period_s=32400), 3)
+    assert len(machines) == 3024 and {*np.diff(machines)} == {-2.0, 0.0, 2.0}
+    # 604,800 s is in the 19th period, which ends at 615,600 s
+    assert np.flatnonzero(np.diff(machines))[0] % 81 == 26
+    inputs = pd.read_csv(tables.DATA / "inputs.csv")
+    assert inputs["machines_32400"][3] == pytest.approx(machines.mean(), abs=1e-6)
+
+
+def test_figures_are_small_and_name_the_strategies(tmp_path):
+    figures.draw_all(pd.read_csv(tables.DATA / "runs.csv.gz"), tmp_path)
+    for number in (1, 2, 3, 4):
+        picture = (tmp_path / f"figure-{number}.svg").read_text()
+        assert len(picture) < 60_000 and all(f">{label}<" in picture for label in STRATEGIES.values())
+        assert (tables.HERE / f"figure-{number}.svg").is_file()
