@@ -172,7 +172,7 @@ class Verdicts:
     def cells(self, statement: Statement) -> list[str]:
         """Return the measured quantity with its interval, and the verdict."""
         ours = self.measured.get(statement.place)
-        return [NOTHING if ours is None else _with_interval(ours, statement.unit), self.verdict(statement)]
+        return [NOTHING if ours is None else _with_interval(ours, statement), self.verdict(statement)]
 
     def counts_table(self) -> str:
         """Return the number of statements, of those measured, and of each verdict."""
@@ -199,9 +199,8 @@ def statements_table(
 ) -> str:
     """Return a row for every statement: by each set of runs its quantity and verdict.
 
-    Only statements with one of these verdicts by the first set. `source` is the heading of the statements.
+    Only statements with one of these verdicts by any of the sets. `source` is the heading of the statements.
     """
-    first = next(iter(columns.values()))
     heading = ["#", "where", source, "its size"]
     for name in columns:
         heading += [f"{name} (95 % interval)", "verdict"]
@@ -213,8 +212,8 @@ def statements_table(
             _size(statement),
             *(cell for judged in columns.values() for cell in judged.cells(statement)),
         ]
-        for statement in first.statements
-        if first.verdict(statement) in words
+        for statement in next(iter(columns.values())).statements
+        if any(judged.verdict(statement) in words for judged in columns.values())
     )
     return markdown(heading, rows, texts=len(heading))
 
@@ -242,10 +241,16 @@ def _size(statement: Statement) -> str:
     return f"{low:g} to {high:g} {statement.unit}".strip()
 
 
-def _with_interval(ours: Measured, unit: str) -> str:
-    places = 2 if unit in ("times", "slowdown", "area") else 1
+def _with_interval(ours: Measured, statement: Statement) -> str:
+    """Return a quantity with its interval, with the decimals that tell its bounds from the numbers that decide."""
+    unit, places = statement.unit, 2 if statement.unit in (TIMES, "slowdown", "area") else 1
     if math.isinf(ours.low):
         return f"{number(ours.value, places)} {unit}".strip()
+    marks = [mark for mark in (0.0, statement.neutral, *(statement.sizes or ())) if mark is not None]
+    while places < 4 and any(
+        bound != mark and round(bound, places) == mark for bound in (ours.low, ours.high) for mark in marks
+    ):
+        places += 1
     if ours.low == ours.high:
         return f"{number(ours.value, places)} (the same in all) {unit}".strip()
     return f"{number(ours.value, places)} ({number(ours.low, places)} to {number(ours.high, places)}) {unit}".strip()

@@ -21,7 +21,16 @@ from papers.pmbs23 import peer
 from papers.pmbs23.figures import draw_all
 from papers.pmbs23.frames import RULES, STRATEGIES, TYPES, frame_of, inputs_of
 from papers.pmbs23.measures import MEASURES, OF_INPUTS, SINGLE, samples_of
-from papers.statements import NO, VERDICTS, Samples, Statistic, Verdicts, statements_of, verdicts
+from papers.statements import (
+    NO,
+    Samples,
+    Statistic,
+    Verdicts,
+    counts_table,
+    statements_of,
+    statements_table,
+    verdicts,
+)
 
 HERE = Path(__file__).parent
 PAGE, DATA = HERE / "README.md", HERE / "data"
@@ -59,20 +68,6 @@ def were_run(statistic: Statistic, samples: Samples) -> bool:
     return True
 
 
-def counts(by_rules: Mapping[str, Verdicts]) -> str:
-    """Return the counts of verdicts, a row for each of the rules."""
-    lines = [f"| {rules} {one.counts_table().splitlines()[2]}\n" for rules, one in by_rules.items()]
-    return markdown(["rules", "statements", "measured", *VERDICTS], []) + "".join(lines)
-
-
-def both(by_rules: Mapping[str, Verdicts], words: tuple[str, ...] = VERDICTS) -> str:
-    """Return a row for every statement with one of these verdicts by any of the rules."""
-    heading = "# | where | the paper | its size | text's rules (95 %) | verdict | program's rules (95 %) | verdict"
-    tables = [[row.strip("| ").split(" | ") for row in one.table().splitlines()[2:]] for one in by_rules.values()]
-    rows = [[*text, *program[-2:]] for text, program in zip(*tables, strict=True) if {text[-1], program[-1]} & {*words}]
-    return markdown(heading.split(" | "), rows, texts=8)
-
-
 def goodputs(runs: pd.DataFrame, points: Mapping[tuple[str, str, float], str]) -> str:
     """Return mean goodput and its standard error at points, a row for each strategy and rules."""
     texts = runs.groupby(["label", "rules", "sweep", "type", "value"])["goodput_percent"].agg(
@@ -90,11 +85,11 @@ def tables(folder: Path = DATA) -> dict[str, str]:
     runs = pd.read_csv(folder / "runs.csv.gz")
     by_rules = judged(runs, pd.read_csv(folder / "inputs.csv"))
     return {
-        "summary": counts(by_rules),
+        "summary": counts_table(by_rules),
         "peer": peer.table(STRATEGIES),
-        "contradicted": both(by_rules, (NO,)),
+        "contradicted": statements_table(by_rules, words=(NO,)),
         **{name: goodputs(runs, points) for name, points in READINGS.items()},
-        "statements": both(by_rules),
+        "statements": statements_table(by_rules),
     }
 
 
