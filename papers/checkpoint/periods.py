@@ -92,6 +92,7 @@ def compared(instance: Instance) -> dict[str, float]:
         "subset_optimal_percent": 100.0 * (subset == best),
         "feasible_percent": 100.0 * feasible(period),
         "loss_percent": 100.0 * (1.0 - work / best) if best else 0.0,
+        "over_best_points": 100.0 * (work - best) / most_processor_s,
         "over_subset_points": 100.0 * (work - subset) / most_processor_s,
         "over_at_once_points": 100.0 * (work - at_once) / most_processor_s,
         "by_later_points": 100.0 * (work - unsaved) / most_processor_s,

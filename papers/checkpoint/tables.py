@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from batwatt.results.compared import mean_of
-from papers import pages
+from papers import batsim, pages
 from papers.checkpoint import figures
 from papers.checkpoint.measures import DATA, HERE, LEAST, LOST, judged
 from papers.pages import NOTHING, markdown, number
@@ -84,12 +84,13 @@ def tables(folder: Path = DATA) -> Mapping[str, str]:
     """Return every table, from the files of a folder."""
     runs, verdicts = pd.read_csv(folder / RUNS.name), judged(folder)
     return {
-        "counts": verdicts.counts_table(),
+        "summary": verdicts.counts_table(),
         "yields": yields(pd.read_csv(folder / "sequences.csv")),
         "endless": means(runs, "endless", "goodput_percent", LEAST),
         "ranges": means(runs, "ranges", "goodput_percent", LOST, "wait_min"),
         "prepare": means(runs, "prepare", "goodput_percent"),
         "warning": means(runs, "warning", "goodput_percent", LOST),
+        "batsim": batsim.table(HERE),
         "statements": verdicts.table(),
     }
 
