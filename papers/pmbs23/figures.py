@@ -40,7 +40,7 @@ def draw_all(runs: pd.DataFrame, folder: Path) -> None:
         if number == 4:
             panels = [(title, rows[rows["type"] == "borg"], figure) for figure, title in METRICS.items()]
         with styled(), rc_context(WORDS):
-            chart, grid = panels_of(5.2, 4.8, 2, 2, margins_in=(0.7, 0.5), left=0.11, right=0.99, wspace=0.2,
+            chart, grid = panels_of(5.2, 5.6, 2, 2, margins_in=(0.7, 0.5), left=0.11, right=0.99, wspace=0.2,
                                     hspace=0.2, sharex=True)  # fmt: skip
             for axes, (title, part, figure) in zip(grid.flat, panels, strict=True):
                 axes.set_title(title, loc="left", fontsize=9.0)
