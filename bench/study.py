@@ -66,6 +66,8 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
 
     declared = yaml.safe_load(DECLARED.read_text())
     studies = declared["comparisons"]
+    # its inputs are generated
+    del studies["sources"]
     if grid:
         whole = studies["workloads"]
         cases = [case for case in whole["cases"] if case["options"].get("response") == "hfld"]

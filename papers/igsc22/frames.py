@@ -12,8 +12,6 @@ FINISHED, WAIT, WALLTIME_KILLS = "jobs_finished", "mean_wait_s", "killed_walltim
 OPTIMUM = "Optimum"
 ALL = "all"
 """Value in place of an envelope for the mean over all envelopes."""
-TIE = 2.0
-"""Least mean of differences, in standard errors, that is not a tie."""
 
 
 def with_sums(runs: pd.DataFrame) -> pd.DataFrame:
@@ -40,24 +38,6 @@ class Numbers:
         rows = self.summary[(self.summary["study"] == study) & (self.summary["envelope"] == envelope)]
         return rows.set_index("label")
 
-    def mean(self, label: str, column: str, study: str = "workloads", envelope: str = ALL) -> float:
-        """Return a mean of one algorithm."""
-        return float(self.means(study, envelope).loc[label, column])
-
     def runs(self, study: str) -> pd.DataFrame:
         """Return the single runs of a study."""
         return self.instances[self.instances["study"] == study]
-
-    def paired(self, study: str, envelope: str, one: str, other: str) -> pd.DataFrame:
-        """Return the differences of two algorithms on the same workloads, by column."""
-        runs = self.runs(study)
-        here = runs[runs["envelope"] == envelope].set_index("workload")
-        columns = [SLOWDOWN, KILLS, VIOLATIONS, WORK]
-        first, second = (here.loc[here["label"] == label, columns] for label in (one, other))
-        return (first - second).dropna()
-
-
-def is_tie(differences: pd.Series) -> bool:
-    """Return True if the mean of paired differences is 0 or less than `TIE` standard errors from it."""
-    mean = differences.mean()
-    return bool(mean == 0.0 or abs(mean) < TIE * differences.sem())
