@@ -88,6 +88,7 @@ profiles: $(VENV)/dev  ## check that the power profiles are what their script ma
 igsc22: $(VENV)/test  ## the experiments of the powercap paper: the study, its page
 	$(BIN)/python -m papers.igsc22.sources
 	$(BIN)/batwatt study papers/igsc22/study.yaml
+	$(BIN)/python -m papers.igsc22.decisions
 	$(BIN)/python -m papers.igsc22.tables results/igsc22
 
 pmbs23: $(VENV)/test  ## the experiments of the riskaware paper, in part: the study, its page

@@ -5,10 +5,11 @@
     python -m papers.igsc22.tables --check
         compare the tables with data/
 
-`summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
-run of the optimum, of the algorithms of Table II and of batwatt's own; `runs.csv` has the runs that decide the
-statements, `sources.csv` those on the second set of inputs. Units are in the names of the columns: kills in jobs,
-violations in steps of the envelope. `batsim.csv` has the algorithms of Table II on a real Batsim (`papers.batsim`).
+`decisions.csv` has the decisions by Eq. 7 (`papers.igsc22.decisions`), `summary.csv` the means of each algorithm by
+study and envelope, and over `all` envelopes; `instances.csv` has each run of the optimum, of the algorithms of Table II
+and of batwatt's own; `runs.csv` has the runs that decide the statements, `sources.csv` those on the second set of
+inputs. Units are in the names of the columns: kills in jobs, violations in steps of the envelope. `batsim.csv` has the
+algorithms of Table II on a real Batsim (`papers.batsim`).
 """
 
 from __future__ import annotations
@@ -151,19 +152,21 @@ def means(numbers: Numbers, study: str) -> str:
     return markdown(["algorithm", *(head for head, _ in HEADS.values())], rows)
 
 
-def readings(numbers: Numbers) -> str:
-    """Return a row for each reading of Algorithm 1: means of its runs over the three profiles."""
-    means = numbers.means("readings")
+def readings(numbers: Numbers, decisions: pd.DataFrame) -> str:
+    """Return a row for each reading of Algorithm 1: means of its runs, and shares of its decisions by Eq. 7."""
+    means, counts = numbers.means("readings"), decisions.drop(columns="envelope").groupby("label").sum()
     rows = []
     for backfilling, (turns, lines), estimate in product(
         ("EBF", "FF"), TURNS.items(), ("learned", "walltime", "exact")
     ):
-        row = means.loc[f"{backfilling} Slow HFLD{turns}" + ("" if estimate == "learned" else f" {estimate}")]
+        label = f"{backfilling} Slow HFLD{turns}" + ("" if estimate == "learned" else f" {estimate}")
+        row, count = means.loc[label], counts.loc[label]
         kills = f"{number(row['killed_power'], 1)} + {number(row['killed_walltime'], 1)}"
         figures = [number(row[SLOWDOWN], 2), kills, number(row[VIOLATIONS], 1), number(row[WORK], 1)]
-        rows.append([backfilling, lines, estimate, *figures])
+        shares = (count["vacuous"] / count["decisions"], count["slowing"] / count["decisions"])
+        rows.append([backfilling, lines, estimate, *figures, *(number(100.0 * share, 1) for share in shares)])
     heading = ["backfilling", "lines 19 to 28", "work", "slowdown", "kills: power + walltime", "violations"]
-    return markdown([*heading, "finished work (%)"], rows, texts=3)
+    return markdown([*heading, "finished work (%)", "fastest (%)", "slow down (%)"], rows, texts=3)
 
 
 def victims(numbers: Numbers) -> str:
@@ -219,7 +222,7 @@ def tables(folder: Path = DATA) -> dict[str, str]:
         "statements": judged.table(),
         "table2": table2(numbers),
         "batsim": batsim.table(HERE),
-        "readings": readings(numbers),
+        "readings": readings(numbers, pd.read_csv(folder / "decisions.csv")),
         "sources": sources,
         "changed": changed,
         "victims": victims(numbers),
