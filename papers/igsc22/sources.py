@@ -18,7 +18,8 @@ Neither is drawn from a distribution of ours:
 
 Augustine, J. A., DeLuisi, J. J., Long, C. N.: SURFRAD, a national surface radiation budget network for atmospheric
 research. Bulletin of the American Meteorological Society 81 (2000). Daily files of one minute (psu17001.dat for day 1
-of 2017): https://gml.noaa.gov/aftp/data/radiation/surfrad/. Data of the United States government, public domain.
+of 2017): https://gml.noaa.gov/aftp/data/radiation/surfrad/. Their SHA-256 begin with bbdd1d1003a54745 and
+52d9f2c2c75d3eb6. Data of the government of the United States, public domain.
 """
 
 from __future__ import annotations
