@@ -133,7 +133,7 @@ def simulate(
             times = (task.submit * TICK_S, begin_s, begin_s + length_s)
             energy_j = job.cpus * job.model.mean_w * length_s
             rows.append((job.id, number, *times, job.cpus, 0.0, length_s, energy_j, grams, np.nan, 0.0, np.inf))
-    return Outcome(policy, pd.DataFrame(rows, columns=list(SEGMENT_COLUMNS)))
+    return Outcome(policy, pd.DataFrame(rows, columns=SEGMENT_COLUMNS))
 
 
 def _tasks(jobs: Sequence[ShiftJob], wait_h: tuple[float, ...]) -> list[Task]:

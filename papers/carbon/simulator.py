@@ -6,7 +6,7 @@ returns the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -21,22 +21,12 @@ from batwatt.schedulers.carbon.optimum import NoPlanError
 from batwatt.schedulers.carbon.policies import MeanLengths, PolicyInputs, immediate, policy_named, start_window
 from batwatt.units import REPORTED_S
 
-SEGMENT_COLUMNS: Mapping[str, str] = {
-    "job": "the job",
-    "segment": "which of its segments, from 0",
-    "arrival_s": "when the job arrived, s from the signal's first row",
-    "begin_s": "when the segment begins, s",
-    "end_s": "when it ends, s",
-    "cpus": "cpus of the job",
-    "startup_s": "how much of the segment is start-up, s",
-    "work_s": "how much of it is work, s",
-    "energy_j": "energy on all cpus, J",
-    "carbon_g": "carbon of that energy, g",
-    "cost": "cost of that energy (empty without a price)",
-    "startup_energy_j": "energy of the start-up on all cpus, J",
-    "deadline_s": "when the job should have finished, s (empty: never)",
-}
-"""The columns of an outcome, and what they mean."""
+SEGMENT_COLUMNS = (
+    *("job", "segment", "arrival_s", "begin_s", "end_s", "cpus", "startup_s", "work_s"),
+    *("energy_j", "carbon_g", "cost", "startup_energy_j", "deadline_s"),
+)
+"""Columns of an outcome: a row for each segment, times from the first row of the signal, and all cpus; no price: no
+cost."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +39,11 @@ class Outcome:
     def metrics(self) -> dict[str, Any]:
         """Return the figures of all jobs: sums, and means over jobs; `cost` is None without a price.
 
-        A job waits while it has arrived, is not finished and does not run.
+        A job waits while it has arrived, is not finished and does not run: its end - its arrival - its runs, as in
+        `batwatt.results.carbon`.
         """
-        # gaps rather than lengths are summed, so that a job without a wait waits 0 s to the last bit
-        before = self.segments.groupby("job", sort=False)["end_s"].shift().fillna(self.segments["arrival_s"])
-        length_s, wait_s = self.segments["end_s"] - self.segments["begin_s"], self.segments["begin_s"] - before
         jobs = (
-            self.segments.assign(length_s=length_s, wait_s=wait_s)
+            self.segments.assign(length_s=self.segments["end_s"] - self.segments["begin_s"])
             .groupby("job", sort=False)
             .agg(
                 arrival_s=("arrival_s", "first"),
@@ -64,22 +52,18 @@ class Outcome:
                 carbon_g=("carbon_g", "sum"),
                 energy_j=("energy_j", "sum"),
                 cost=("cost", "sum"),
-                wait_s=("wait_s", "sum"),
                 segments=("segment", "size"),
                 deadline_s=("deadline_s", "first"),
                 startup_energy_j=("startup_energy_j", "sum"),
             )
         )
+        jobs["wait_s"] = jobs["end_s"] - jobs["arrival_s"] - jobs["length_s"]
         return {
             "carbon_g": float(jobs["carbon_g"].sum()),
             "energy_j": float(jobs["energy_j"].sum()),
             "cost": None if self.segments["cost"].isna().any() else float(jobs["cost"].sum()),
             "mean_total_wait_s": float(jobs["wait_s"].mean()),
-            "max_total_wait_s": float(jobs["wait_s"].max()),
-            "mean_slowdown": float(((jobs["end_s"] - jobs["arrival_s"]) / jobs["length_s"]).mean()),
             "segments": int(jobs["segments"].sum()),
-            "jobs": len(jobs),
-            "suspended_jobs": int((jobs["segments"] > 1).sum()),
             "late_jobs": int((jobs["end_s"] > jobs["deadline_s"] + REPORTED_S).sum()),
             "startup_energy_j": float(jobs["startup_energy_j"].sum()),
         }
@@ -105,7 +89,7 @@ def rows_of(
             times = (job.arrival_s, segment.begin_s, segment.end_s)
             sums = (energy_j, carbon_g, cost, started_j, deadline_s)
             table.append((job.id, number, *times, job.cpus, segment.startup_s, work_s, *sums))
-    return pd.DataFrame(table, columns=list(SEGMENT_COLUMNS))
+    return pd.DataFrame(table, columns=SEGMENT_COLUMNS)
 
 
 @dataclass(frozen=True)

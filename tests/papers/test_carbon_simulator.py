@@ -50,9 +50,7 @@ def test_figures_of_several_jobs():
     ]
     figures = Outcome("given", pd.DataFrame(rows, columns=list(SEGMENT_COLUMNS))).metrics()
     assert (figures["carbon_g"], figures["energy_j"], figures["cost"]) == (6.0, 18.0, 1.25)
-    assert (figures["mean_total_wait_s"], figures["max_total_wait_s"]) == (7.5, 15.0)
-    assert (figures["segments"], figures["suspended_jobs"], figures["late_jobs"]) == (3, 1, 1)
-    assert figures["mean_slowdown"] == pytest.approx((26 / 11 + 1) / 2)
+    assert (figures["mean_total_wait_s"], figures["segments"], figures["late_jobs"]) == (7.5, 3, 1)
 
 
 def test_the_mean_length_is_that_of_the_jobs_that_have_arrived():
