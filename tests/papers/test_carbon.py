@@ -90,6 +90,19 @@ def test_the_measures_are_of_the_rows_that_they_count():
         assert verdicts.statements[place - 1].statement.startswith(begin)
 
 
+def test_sums_of_the_thesis():
+    """What the page says of the numbers of chapter 4 and Listing 5.6: duration in s and power in W."""
+    start, training, evaluate, save = (23.45, 60.0), (8.17, 221.93), (1.54, 63.17), (2.72, 105.1)
+    energies_kj = [duration_s * power_w / 1e3 for duration_s, power_w in (start, training, evaluate, save)]
+    assert round(energies_kj[0] + 5 * sum(energies_kj[1:]), 2) == 12.39
+    work_s = 5 * (training[0] + evaluate[0] + save[0])
+    assert round(100.0 * start[0] / (start[0] + work_s)) == 27
+    assert [round(energy_kj, 2) for energy_kj in energies_kj[:2]] == [1.41, 1.81]
+    assert round(13.94 - 12.97, 2) == 0.97 and round(15.72 - 13.94, 2) == 1.78
+    plans = pd.read_csv(tables.DATA / "summary.csv").query("study == 'chapter6'")
+    assert 1e-5 < plans["startup_aware_g"].sum() / plans["optimum_g"].sum() - 1.0 < 1e-4
+
+
 def test_slots_of_chapter_6_by_hand():
     """Phases of 30 min, a start-up of 2 min: slots of 2 min."""
     part = {"patterns": {"p": {"high_w": 2, "high_min": 30, "low_w": 1, "low_min": 60}}, "length_h": [2],
