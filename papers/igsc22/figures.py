@@ -31,12 +31,13 @@ from papers.igsc22.measures import COMBINATIONS, HFLD, NONE, OPTIMUM, PROFILES, 
 AXES = {VIOLATIONS: "violations", SLOWDOWN: "slowdown", KILLS: "kills"}
 """Axes of the radars, clockwise from above."""
 ANGLES = [math.radians(90.0 - 120.0 * turn) for turn in range(len(AXES))]
-DECIMALS = {VIOLATIONS: 1, SLOWDOWN: 2, KILLS: 1}
 FALL_S, ZOOM_S = 47_700, (47_670, 47_790)
 """A fall of profile 3, and the part of the two days that Figure 3 shows."""
 SHOWN = {OPTIMUM: "best known schedule (the paper: MILP)", HFLD: HFLD}
-POWER_FILE = "power.csv"
-WORDS = {"svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+SIZE = 10.0
+"""Size of words in points, to be read on a narrow screen."""
+WORDS = {"svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"],
+         "font.size": SIZE}  # fmt: skip
 """Words stay words: their outlines would be half of a file."""
 
 
@@ -48,8 +49,8 @@ def write_power(path: Path) -> None:
             if cell.comparison == "profiles" and cell.envelope and cell.envelope.name == THIRD and cell.case in SHOWN:
                 spec = replace(cell.spec, prefix=Path(scratch) / "run")
                 (run_optimum if cell.scheduler == "optimum" else run)(spec)
-                rows = pd.read_csv(f"{spec.prefix}_power.csv").drop_duplicates("time_s", keep="last")
-                rows = rows.set_index("time_s")
+                rows = pd.read_csv(f"{spec.prefix}_power.csv", index_col="time_s")
+                rows = rows[~rows.index.duplicated(keep="last")]
                 columns |= {cell.case: rows["power_w"], "cap_w": rows["cap_w"]}
     frame = pd.DataFrame(columns).sort_index().ffill()
     begin_s, end_s = ZOOM_S
@@ -68,7 +69,7 @@ def radar(axes: Axes, values: pd.DataFrame, scale: pd.DataFrame, title: str) -> 
     axes.plot(*rim.T, color=FRAME, linewidth=0.6, zorder=1)
     for (x, y), name, side in zip(rim, AXES.values(), ("center", "right", "left"), strict=False):
         place = (1.15 * x, 1.07 * y) if y > 0.0 else (1.15 * x, y - 0.1)
-        axes.text(*place, name, ha=side, va="bottom" if y > 0.0 else "top", fontsize=8.0, color=INK)
+        axes.text(*place, name, ha=side, va="bottom" if y > 0.0 else "top", fontsize=SIZE, color=INK)
     worst, best = (scale[list(AXES)].agg(pick).to_numpy(float) for pick in ("max", "min"))
     spans = np.where(worst > best, worst - best, np.inf)
     shares = np.where(worst > best, (worst - values[list(AXES)].to_numpy(float)) / spans, 1.0)
@@ -78,38 +79,34 @@ def radar(axes: Axes, values: pd.DataFrame, scale: pd.DataFrame, title: str) -> 
         axes.plot(*corners.T, color=look.colour, linestyle=look.dash, linewidth=1.3, marker=look.marker, markersize=3.0,
                   markevery=[0, 1, 2])  # fmt: skip
         axes.fill(*corners.T, color=look.colour, alpha=0.07, linewidth=0.0)
-    axes.set_title(title, fontsize=9.0, fontweight="bold", pad=13.0)
+    axes.set_title(title, fontsize=SIZE, fontweight="bold", pad=13.0)
     axes.set(xlim=(-1.15, 1.15), ylim=(-0.8, 1.1), aspect="equal")
     axes.axis("off")
 
 
-def ranges(scale: pd.DataFrame) -> str:
-    """Return the scale of the axes as the captions have it: the best and the worst value of each."""
-    parts = (f"{name} {scale[key].min():.{DECIMALS[key]}f} to {scale[key].max():.{DECIMALS[key]}f}"
-             for key, name in AXES.items())  # fmt: skip
-    return "Rim to middle: " + ", ".join(parts)
-
-
-def looks(names: tuple[str, ...]) -> list[Line2D]:
-    """Return the handles of a legend of polygons."""
-    return [
-        Line2D([], [], color=Look(turn).colour, linestyle=Look(turn).dash, marker=Look(turn).marker, markersize=4.0,
-               linewidth=1.3, label=name)
-        for turn, name in enumerate(names)
-    ]  # fmt: skip
+def radars(
+    figure: Figure, grid: np.ndarray, panels: dict[str, pd.DataFrame], names: tuple[str, ...], columns: int
+) -> None:
+    """Draw a radar for each panel on one scale, with the best and the worst value of each axis and a legend."""
+    scale = pd.concat(panels.values())
+    for axes, (title, rows) in zip(grid.flat, panels.items(), strict=True):
+        radar(axes, rows, scale, title)
+    ends = (f"{name} {scale[key].min():.1f}–{scale[key].max():.1f}" for key, name in AXES.items())
+    figure.text(0.01, 0.025, "Rim to middle: " + ", ".join(ends), fontsize=SIZE, color=INK)
+    looks = [(Look(turn), name) for turn, name in enumerate(names)]
+    handles = [Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, markersize=4.0, linewidth=1.3,
+                      label=name) for look, name in looks]  # fmt: skip
+    drawing.legend(figure, handles, 0.01, columns=columns)
 
 
 def figure2(numbers: Numbers) -> Figure:
     """Draw a radar for each backfilling and order with a polygon for each response: means under profile 3."""
     means = numbers.means("workloads")
-    scale = means.loc[[f"{pair} {response}" for pair in COMBINATIONS for response in RESPONSES]]
+    panels = {pair: means.loc[[f"{pair} {response}" for response in RESPONSES]] for pair in COMBINATIONS}
     figure, grid = drawing.panels_of(
-        6.2, 4.2, 2, 4, margins_in=(0.75, 0.4), left=0.01, right=0.99, wspace=0.1, hspace=0.5
+        6.2, 4.4, 2, 4, margins_in=(0.8, 0.45), left=0.01, right=0.99, wspace=0.1, hspace=0.5
     )
-    for axes, pair in zip(grid.flat, COMBINATIONS, strict=True):
-        radar(axes, means.loc[[f"{pair} {response}" for response in RESPONSES]], scale, pair)
-    drawing.legend(figure, looks(RESPONSES), 0.01)
-    figure.text(0.01, 0.02, ranges(scale), fontsize=8.5, color=INK)
+    radars(figure, grid, panels, RESPONSES, len(RESPONSES))
     return figure
 
 
@@ -127,7 +124,7 @@ def figure3(power: pd.DataFrame) -> Figure:
         )
         axes.step(times_s, power_kw, where="post", color=POWER, linewidth=1.0)
         axes.step(times_s, cap_kw, where="post", color=CAP, linewidth=1.3)
-        axes.set_title(title, loc="left", fontsize=9.0, fontweight="bold")
+        axes.set_title(title, loc="left", fontsize=SIZE, fontweight="bold")
         axes.set(xlim=(times_s[0], times_s[-1]), ylim=(0.0, None), ylabel="power (kW)")
         drawing.unboxed(axes)
     axes.set_xlabel("time after the fall (s)")
@@ -157,7 +154,7 @@ def boxes(axes: Axes, runs: pd.DataFrame, column: str, heading: str) -> None:
 
 def figure4(runs: pd.DataFrame) -> Figure:
     """Draw jobs killed and finished work of the 20 workloads under profile 3."""
-    figure, grid = drawing.panels_of(5.2, 4.4, 2, 1, margins_in=(0.1, 0.45), left=0.27, right=0.98, hspace=0.4)
+    figure, grid = drawing.panels_of(5.2, 4.4, 2, 1, margins_in=(0.1, 0.45), left=0.31, right=0.98, hspace=0.4)
     boxes(grid[0, 0], runs, KILLS, "jobs killed (of 288)")
     boxes(grid[1, 0], runs, WORK, "finished work (% of the workload)")
     return figure
@@ -165,23 +162,16 @@ def figure4(runs: pd.DataFrame) -> Figure:
 
 def figure5(runs: pd.DataFrame) -> Figure:
     """Draw the slowdown of the 20 workloads under profile 3."""
-    figure = drawing.new_figure(5.2, 2.4)
-    axes = figure.subplots()
-    figure.subplots_adjust(left=0.27, right=0.98, top=0.97, bottom=0.2)
-    boxes(axes, runs, SLOWDOWN, "mean slowdown")
+    figure, grid = drawing.panels_of(5.2, 2.4, 1, 1, margins_in=(0.07, 0.48), left=0.31, right=0.98)
+    boxes(grid[0, 0], runs, SLOWDOWN, "mean slowdown")
     return figure
 
 
 def figure6(numbers: Numbers) -> Figure:
     """Draw a radar for each profile with a polygon for each algorithm of Table II: one workload."""
-    means = [numbers.means("profiles", profile).loc[list(TABLE2)]
-             for profile in PROFILES]  # fmt: skip
-    scale = pd.concat(means)
+    panels = {f"Profile {name[-1]}": numbers.means("profiles", name).loc[list(TABLE2)] for name in PROFILES}
     figure, grid = drawing.panels_of(5.2, 2.7, 1, 3, margins_in=(0.9, 0.4), left=0.01, right=0.99, wspace=0.05)
-    for axes, rows, profile in zip(grid.flat, means, PROFILES, strict=True):
-        radar(axes, rows, scale, profile.replace("profile", "Profile "))
-    drawing.legend(figure, looks(TABLE2), 0.01, columns=2)
-    figure.text(0.01, 0.03, ranges(scale), fontsize=8.5, color=INK)
+    radars(figure, grid, panels, TABLE2, 2)
     return figure
 
 
@@ -192,7 +182,7 @@ def draw_all(folder: Path) -> None:
     runs = runs[runs["envelope"] == THIRD]
     charts: dict[int, Callable[[], Figure]] = {
         2: lambda: figure2(numbers),
-        3: lambda: figure3(pd.read_csv(folder / "data" / POWER_FILE, index_col="time_s")),
+        3: lambda: figure3(pd.read_csv(folder / "data" / "power.csv", index_col="time_s")),
         4: lambda: figure4(runs),
         5: lambda: figure5(runs),
         6: lambda: figure6(numbers),
@@ -203,5 +193,5 @@ def draw_all(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_power(Path(__file__).parent / "data" / POWER_FILE)
+    write_power(Path(__file__).parent / "data" / "power.csv")
     draw_all(Path(__file__).parent)

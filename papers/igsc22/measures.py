@@ -13,11 +13,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from papers.igsc22.frames import FINISHED, KILLS, SLOWDOWN, VIOLATIONS, WAIT, WALLTIME_KILLS, WORK, with_sums
+from papers.igsc22.frames import FINISHED, KILLS, OPTIMUM, SLOWDOWN, VIOLATIONS, WAIT, WALLTIME_KILLS, WORK, with_sums
 from papers.statements import Samples, Statistic
 
 NONE, HFLD, IDFS, FF_HFLD, IDSB = "EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"
-OPTIMUM, FORECAST = "Optimum", "EBF Slow Frugal forecast"
 TABLE2 = (HFLD, IDFS, FF_HFLD, IDSB)
 """The algorithms of Table II that respond to the envelope."""
 RESPONSES = ("IDFS", "IAFS", "IDSB", "IASB", "HFLD")

@@ -54,8 +54,6 @@ DISTANCES = {
 NAMED = (OPTIMUM, *DISTANCES, "FF Slow Frugal", "EBF Slow Frugal", "EBF Slow Frugal forecast",
          "EBF Slow Frugal misjudged")  # fmt: skip
 """The optimum, the algorithms of Table II and batwatt's own."""
-HIDDEN = ("EBF Slow no config.", "EBF Slow IDFS", "FF Asc IDFS", "FF Slow IDFS", "FF Slow IDSB")
-"""Rows of tables of means that are not on the page."""
 TURNS = {"": "letter", " in turns": "turns"}
 """End of a label -> reading of lines 19 to 28; the other end names `work_estimate`, without a word `learned`."""
 WHERE = ["study", "label", "workload", "envelope"]
@@ -86,9 +84,8 @@ def write_numbers(results: Path, folder: Path) -> None:
         print(f"{len(frame) - len(runs)} of {len(frame)} runs failed; means are over the others", file=sys.stderr)
     if runs.duplicated(WHERE).any():
         raise ValueError(f"{results} has several runs of an algorithm on an instance")
-    write_sources(runs, folder)
-    runs = with_sums(runs[runs["study"] != SOURCES])
-    runs = runs.assign(energy_kwh=runs["energy_j"] / 3.6e6)
+    sources = runs[runs["study"] == SOURCES].sort_values(WHERE)[[*WHERE, *DECIDING]]
+    runs = with_sums(runs[runs["study"] != SOURCES]).assign(energy_kwh=lambda rows: rows["energy_j"] / 3.6e6)
     labels = [*NAMED, *sorted(set(frame["label"]) - set(NAMED))]
     for column, values in (("study", frame["study"].unique()), ("label", labels)):
         runs[column] = pd.Categorical(runs[column], values, ordered=True)
@@ -101,14 +98,8 @@ def write_numbers(results: Path, folder: Path) -> None:
     instances[COUNTS] = instances[COUNTS].astype("Int64")
     deciding = runs[runs["study"].isin(STUDIES)].sort_values(WHERE)[[*WHERE, *DECIDING]]
     means = summary[["study", "label", "envelope", "runs", *MEANS]]
-    for name, table in (("summary", means), ("instances", instances), ("runs", deciding)):
+    for name, table in (("summary", means), ("instances", instances), ("runs", deciding), (SOURCES, sources)):
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6f", lineterminator="\n")
-
-
-def write_sources(runs: pd.DataFrame, folder: Path) -> None:
-    """Write the runs on the inputs that are not drawn by us."""
-    rows = runs[runs["study"] == SOURCES].sort_values(WHERE)[[*WHERE, *DECIDING]]
-    rows.to_csv(folder / "sources.csv", index=False, float_format="%.6f", lineterminator="\n")
 
 
 def cells(row: pd.Series, columns: Sequence[str] = tuple(HEADS)) -> list[str]:
@@ -145,10 +136,8 @@ def table2(numbers: Numbers) -> str:
 
 
 def means(numbers: Numbers, study: str) -> str:
-    """Return the means of a study over all its workloads and envelopes, without `HIDDEN` algorithms."""
-    table = numbers.means(study)
-    table = table[~table.index.isin(HIDDEN)]
-    rows = [[str(label), *cells(row)] for label, row in table.iterrows()]
+    """Return the means of a study over all its workloads and envelopes."""
+    rows = [[str(label), *cells(row)] for label, row in numbers.means(study).iterrows()]
     return markdown(["algorithm", *(head for head, _ in HEADS.values())], rows)
 
 
