@@ -76,7 +76,7 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
         if "cases" in study:
             study["cases"] = [case for case in study["cases"] if case.get("scheduler") != "optimum"]
         if "google-288-*" in study["workloads"][0]:
-            files = sorted((DECLARED.parent.parent / "workloads").glob("google-288-*.json"))
+            files = sorted((DECLARED.parents[2] / "workloads").glob("google-288-*.json"))
             study["workloads"] = [str(file) for file in files[:workloads]]
         elif isinstance(study["workloads"][0], dict):
             study["workloads"][0]["seeds"] = study["workloads"][0]["seeds"][:workloads]
