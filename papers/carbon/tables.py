@@ -118,7 +118,7 @@ def tables() -> dict[str, str]:
     """Return every table of the page, from data/."""
     summary, verdicts = pd.read_csv(DATA / study.SUMMARY), judged()
     return {
-        "counts": verdicts.counts_table(),
+        "summary": verdicts.counts_table(),
         "grid": grid(summary, CHAPTER6, "deadline_h", "deadline, h"),
         "final": grid(summary, FINAL, "wait_h", "may wait, h"),
         "overall": overall(summary),
