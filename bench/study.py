@@ -61,13 +61,11 @@ class Usage:
 
 
 def declaration(grid: bool, workloads: int) -> dict[str, Any]:
-    """Return the powercap grid, or igsc22.yaml without optima, with the first `workloads` workloads."""
+    """Return the powercap grid, or igsc22.yaml without optima and generated inputs, for some workloads."""
     import yaml
 
     declared = yaml.safe_load(DECLARED.read_text())
-    studies = declared["comparisons"]
-    # its inputs are generated
-    del studies["sources"]
+    studies = {name: one for name, one in declared["comparisons"].items() if name != "sources"}
     if grid:
         whole = studies["workloads"]
         cases = [case for case in whole["cases"] if case["options"].get("response") == "hfld"]
