@@ -71,7 +71,7 @@ def figures_of(slots: Array, rng: np.random.Generator) -> dict[str, float]:
     """Return the quantities of the statements on the example under one signal, g/kWh by slot."""
     integral = Timeline.regular(slots.tolist(), HOUR_S)
     lowest, free, started, phased = lowest_slots(slots), *(optimum(slots, model) for model in (FREE, STARTED, PHASED))
-    _, chosen = slots_of(free)
+    _, cheapest = slots_of(free)
     startups, works = slots_of(started)
     _, steps = slots_of(phased)
     low, high = slots[steps[: WORK // 2]], slots[steps[WORK // 2 :]]
@@ -89,9 +89,9 @@ def figures_of(slots: Array, rng: np.random.Generator) -> dict[str, float]:
     fine = np.repeat(slots, 10)
     starts = np.convolve(fine, np.repeat(watts, 10)[::-1], "valid")
     return {
-        "lowest_percent": 100.0 * float((slots[chosen] <= np.sort(slots)[WORK - 1]).mean()),
+        "lowest_percent": 100.0 * float((slots[cheapest] <= np.sort(slots)[WORK - 1]).mean()),
         "equal_percent": 100.0 * (abs(free.emitted(integral) - lowest.emitted(integral)) < EXACT_G),
-        "resumed_g": round(free.emitted(integral) - float(costs[chosen].sum()), 6),
+        "resumed_g": round(free.emitted(integral) - float(costs[cheapest].sum()), 6),
         "other_g": min(*others, best) - lowest.emitted(integral),
         "lowest_blocks": len(lowest.segments),
         "more_days": days[0] - days[1],

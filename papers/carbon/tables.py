@@ -105,8 +105,8 @@ def texts(name: str) -> str:
     """Return the columns of a file of texts that are on the page."""
     frame = pd.read_csv(DATA / f"{name}.csv", dtype=str, keep_default_na=False)
     first, others = frame.columns[0], frame.columns[1:]
-    shown = [first, *others[others.str.contains(EACH[name]) & ~others.str.contains(": g$|: pieces$")]]
-    return markdown(shown, frame[shown].to_numpy().tolist())
+    headings = [first, *others[others.str.contains(EACH[name]) & ~others.str.contains(": g$|: pieces$")]]
+    return markdown(headings, frame[headings].to_numpy().tolist())
 
 
 def write(name: str, frame: pd.DataFrame) -> None:

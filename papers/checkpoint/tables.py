@@ -67,13 +67,13 @@ def yields(sequences: pd.DataFrame) -> str:
     by_walk = sequences.set_index("walk")
     none = by_walk[by_walk["asked_yield"] == 0.0]
     lines = []
-    for asked, part in by_walk.groupby("asked_yield"):
+    for threshold, part in by_walk.groupby("asked_yield"):
         lost = (none["goodput_percent"] - part["goodput_percent"]).mean()
         gained = (part["least_yield"] - none["least_yield"]).mean()
-        costs = NOTHING if asked == 0.0 else number(0.1 * lost / gained, 1)
+        costs = NOTHING if threshold == 0.0 else number(0.1 * lost / gained, 1)
         shares = with_error(part["goodput_percent"], 1), with_error(part["least_yield"], 3)
         lines.append(
-            [f"{asked:g}", *shares, number(part["never"].mean(), 1), number(lost, 1), number(gained, 3), costs]
+            [f"{threshold:g}", *shares, number(part["never"].mean(), 1), number(lost, 1), number(gained, 3), costs]
         )
     heading = ["threshold", "goodput (%)", "least yield", "jobs that never run", "goodput lost (points)",
                "least yield gained", "points for 0.1"]  # fmt: skip
