@@ -10,7 +10,7 @@ from papers.generators.pmbs import Walk
 from papers.pmbs23 import figures, tables
 from papers.pmbs23.frames import STRATEGIES, WHERE, frame_of, machines_of, shares_of
 from papers.pmbs23.measures import MEASURES, OF_INPUTS, SINGLE, samples_of
-from papers.statements import VERDICTS, measured, statements_of
+from papers.statements import measured, statements_of
 
 AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
 OTHERS, TARGETS = [AWARE, UNAWARE, ASAP, PACKED], [STRETCH, ASAP, PACKED]
@@ -122,14 +122,10 @@ def test_counts_of_the_page():
     by_rules = tables.judged(pd.read_csv(tables.DATA / "runs.csv.gz"), pd.read_csv(tables.DATA / "inputs.csv"))
     assert {*MEASURES} & {*OF_INPUTS} == set() and {*SINGLE} <= {*MEASURES}
     assert {*range(1, 129)} - {*MEASURES} - {*OF_INPUTS} == NOT_MEASURED
-    lines = tables.counts(by_rules).splitlines()[2:]
-    for (rules, judged), line in zip(by_rules.items(), lines, strict=True):
-        name, *numbers = (cell.strip() for cell in line.strip("|").split("|"))
-        assert name == rules and int(numbers[0]) == sum(map(int, numbers[2:])) == 128
-        assert numbers[2:] == [str(sum(judged.verdict(one) == word for one in judged.statements)) for word in VERDICTS]
+    assert list(by_rules) == ["text", "program"]
+    for judged in by_rules.values():
+        assert len(judged.statements) == 128
         assert {one.place for one in judged.statements if judged.verdict(one) == "open"} >= NOT_MEASURED
-    rows = tables.both(by_rules).splitlines()[2:]
-    assert [row.split(" | ")[0] for row in rows] == [f"| {place}" for place in range(1, 129)]
 
 
 def test_shares_and_walks_of_the_generated_inputs():
