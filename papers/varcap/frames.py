@@ -1,80 +1,112 @@
-"""Runs for the page of the varcap dissertation, and the parameters in their names and options.
+"""Runs of the varcap dissertation's studies by case, and their samples.
 
-workload   tng-3, mira-1500-0      the last number is the seed
-           dep-0.12-3, long-0.8-0  fraction of jobs that depend on others; of core hours in long jobs
-capacity   carbon-DE-2024-07-03    the grid and the day; else the columns `cap_...` describe it
+workload   mira-0, long-0.8-1      the system, or the share of core-hours in long jobs; the trace
+capacity   carbon-DE-2023-07-15    the grid and the day; else the columns `cap_...` describe it
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from batwatt.studies.spec import plain
-from papers.pairs import Points
 from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, with_capacities
+from papers.statements import Samples
 
 MAPPINGS = {"migration": "Migration", "longshort": "LongShort", "jobsize-order": "JobSize-Order", "twomode": "TwoMode"}
 TERMINATIONS = {"random": "Random", "lww": "LWW", "lfd": "LFD"}
 """Values of the options `mapping` and `termination` -> names in the text."""
-CONVENTIONAL = ("Random", "Base")
-"""Reference schedulers, on a fixed capacity; Base terminates as Random does."""
-CASES = ("fig5-", "fig6-8", "errors", "longer-5-")
-"""Beginnings of studies whose labels name cases: the options name the scheduler."""
-FIGURES = ["goodput_with_running", "goodput_short", "goodput_long", "job_failure_rate", "mean_wait_s", "slowdown_rate",
-           "terminations", "terminations_short", "terminations_long", "migrations", "jobs_finished",
-           "useful_core_s"]  # fmt: skip
-DIMENSIONS = ("study", "platform", "label", "source", "day", "range", "step", "period_s", "headroom",
-              "structure", "foresight_h", "long_fraction", "dependencies", "trace", "walk")  # fmt: skip
-CAPACITY = ("structure", "range", "step", "period_s", "headroom", "source", "day", "walk")
-"""Dimensions without a value for a fixed capacity."""
-_OPTIONS: Mapping[str, object] = {"mapping": "base", "termination": None, "foresight_h": 0.0}
+ANY = "Random, any machine"
+"""Random without `idle_first`, which is Base's (section 7.2)."""
+GOODPUT, RUNNING, SHORT, LONG = "goodput", "goodput_with_running", "goodput_short", "goodput_long"
+FAILED, FAILED_SHORT, FAILED_LONG = "job_failure_rate", "job_failure_rate_short", "job_failure_rate_long"
+WAIT, WAIT_SHORT, WAIT_LONG = "mean_wait_s", "mean_wait_short_s", "mean_wait_long_s"
+KILLS, KILLS_LONG, MOVES, FINISHED = "terminations", "terminations_long", "migrations", "jobs_finished"
+WASTED, SLOWED = "aborted_volume", "slowdown_rate"
+SHARES = [GOODPUT, RUNNING, SHORT, LONG, FAILED, FAILED_SHORT, FAILED_LONG, WASTED, SLOWED]
+"""Figures that are here in %."""
+COUNTS = [WAIT, WAIT_SHORT, WAIT_LONG, KILLS, KILLS_LONG, MOVES, FINISHED, "useful_core_s", "capacity_core_s"]
+IDLE, DONE = "idle", "completed_core_s"
+"""Core seconds without work or wasted, in %, and those of completed jobs."""
+FIGURES = [*SHARES, *COUNTS]
+_OPTIONS: Mapping[str, object] = {
+    "mapping": "base", "termination": None, "foresight_h": 0.0, "backfilling": None, "oversubscription": None,
+}  # fmt: skip
 
 
-def write_runs(results: Path, path: Path) -> None:
-    """Write the runs of a study to a file, with the mean of runs that differ only in the scheduler's seed."""
-    by = [*WHERE, "options", *VARIES]
-    rows = runs_of(results, [*by, *FIGURES]).groupby(by, sort=False, dropna=False)[FIGURES].mean().reset_index()
-    rows.round(6).to_csv(path, index=False, lineterminator="\n")
+class Case(NamedTuple):
+    """Jobs, scheduler and capacity of runs that differ in their trace and walk only; `size` is the range.
+
+    `step` and `period_s` are 0 where the capacity has none. A `day` names grid and date of a capacity by carbon.
+    """
+
+    system: str
+    policy: str
+    structure: str
+    size: float = 0.0
+    step: float = 0.0
+    period_s: float = 0.0
+    foresight_h: float = 0.0
+    day: str = ""
+    headroom: float = 1.0
 
 
-def read_points(path: Path) -> Points:
-    """Read runs with `DIMENSIONS`, and figures in % and min."""
+def write_runs(results: Sequence[Path], path: Path) -> None:
+    """Write the runs of studies to a file."""
+    rows = pd.concat([runs_of(folder, [*WHERE, "options", *VARIES, *FIGURES]) for folder in results])
+    rows.to_csv(path, index=False, lineterminator="\n", compression={"method": "gzip", "mtime": 0})
+
+
+def read_runs(path: Path) -> pd.DataFrame:
+    """Read runs with the fields of `Case`, `trace` and `walk` (0 without one), and `SHARES` in %."""
     frame = with_capacities(pd.read_csv(path))
     options = options_of(frame, _OPTIONS)
-    terminations = options["termination"].map(lambda choice: TERMINATIONS.get(plain(choice)))
+    choices = options["termination"]
+    terminations = choices.map(lambda choice: ANY if isinstance(choice, dict) else TERMINATIONS.get(choice))
     policy = options["mapping"].map(MAPPINGS).fillna(terminations).fillna("Base")
-    of_cases = frame["study"].str.startswith(CASES)
-    named = frame["label"].str.replace(r"\s*\b\d+(?:\.\d+)? h\b", "", regex=True).str.strip()
-    named = named.where(frame["study"].isin(["fig7-4", "longer-7-4"]), frame["label"])
-    mixed = frame["workload"].str.extract(r"^(?P<kind>long|dep)-(?P<value>[\d.]+)-(?P<seed>\d+)$")
-    days = frame["capacity"].str.extract(r"^(?P<signal>carbon|price)-(?P<zone>[A-Za-z]+)-(?P<day>\d{4}-\d\d-\d\d)")
-    value = mixed["value"].astype(float)
+    policy = policy.mask(options["backfilling"].notna(), "Base, strict")
+    policy = policy.mask(options["oversubscription"].notna(), "Oversubscription")
+    named = frame["workload"].str.extract(r"^(?P<system>.+)-(?P<trace>\d+)$")
+    german = frame["study"].str.startswith("german")
+    system = named["system"].mask(frame["study"] == "oversubscribed-borg", "borg-virtual").mask(german, "german")
+    days = frame["capacity"].str.extract(r"^carbon-(?P<day>[A-Z]+-\d{4}-\d\d-\d\d)")
+    frame[SHARES] *= 100.0
     frame = frame.assign(
-        label=policy.where(of_cases, named),
-        policy=policy,
-        foresight_h=options["foresight_h"].astype(float),
-        headroom=frame["cap_headroom"],
-        source=(days["signal"] + " " + days["zone"]).fillna(frame["structure"]),
-        day=days["day"].fillna(""),
-        long_fraction=value.where(mixed["kind"] == "long"),
-        dependencies=100.0 * value.where(mixed["kind"] == "dep"),
-        trace=(mixed["kind"] + "-" + mixed["seed"]).fillna(frame["workload"]),
-        goodput_percent=100.0 * frame["goodput_with_running"],
-        goodput_percent_short=100.0 * frame["goodput_short"],
-        goodput_percent_long=100.0 * frame["goodput_long"],
-        failure_percent=100.0 * frame["job_failure_rate"],
-        slowed_percent=100.0 * frame["slowdown_rate"],
-        migrated_percent=100.0 * frame["migrations"] / (frame["jobs_finished"] + frame["terminations"]),
-        wait_min=frame["mean_wait_s"] / 60.0,
-        saved_percent=100.0 * frame["cap_saved"],
-        gained_percent=100.0 * frame["cap_gained"],
-    )
-    # the mean of a conventional scheduler on a fixed capacity, for the machines and jobs of each row
-    held = (frame["structure"] == FIXED) & (frame["foresight_h"] == 0.0)
-    held &= policy.isin(["Base", "Random"]) & ~options["mapping"].isin(list(MAPPINGS))
-    fixed = frame[held].groupby(["platform", "workload"])["useful_core_s"].mean().rename("at_fixed")
-    work = 100.0 * frame["useful_core_s"] / frame.join(fixed, on=["platform", "workload"])["at_fixed"]
-    return Points(frame.assign(work_percent=work), DIMENSIONS)
+        system=system, policy=policy, size=frame["range"].fillna(0.0), step=frame["step"].fillna(0.0),
+        period_s=frame["period_s"].where(days["day"].isna()).fillna(0.0), day=days["day"].fillna(""),
+        foresight_h=options["foresight_h"].astype(float), headroom=frame["cap_headroom"].fillna(1.0),
+        trace=named["trace"].astype(int), walk=frame["walk"].fillna(0).astype(int),
+    )  # fmt: skip
+    frame.loc[frame["structure"] == FIXED, "period_s"] = 0.0
+    frame.loc[frame["structure"] != "walk", "step"] = 0.0
+    frame[IDLE] = 100.0 - frame[RUNNING] - frame[WASTED]
+    frame[DONE] = frame[GOODPUT] / 100.0 * frame["capacity_core_s"]
+    return frame.drop_duplicates([*Case._fields, "trace", "walk"])
+
+
+def common(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs without the traces and walks of a TNG cell that only some cases have."""
+    return frame[(frame["system"] != "tng") | (frame["trace"] < 2) & (frame["walk"] < 3)]
+
+
+def samples_of(
+    frame: pd.DataFrame, traces: Iterable[int], walks: Iterable[int], figures: Sequence[str] = (*FIGURES, IDLE, DONE)
+) -> Samples:
+    """Return figures by (case, figure) in each pair of a trace and a walk; a case that lacks a pair is left out.
+
+    A run without a walk has its value in all pairs of its trace.
+    """
+    pairs = list(product(traces, walks))
+    values: dict[Hashable, np.ndarray] = {}
+    for fields, rows in frame.groupby(list(Case._fields), sort=False):
+        case = Case(*fields)  # type: ignore[arg-type]
+        by_pair = rows.set_index(["trace", "walk"])[list(figures)]
+        keys = [pair if pair in by_pair.index else (pair[0], 0) for pair in pairs]
+        if all(key in by_pair.index for key in keys):
+            table = by_pair.loc[keys]
+            values |= {(case, name): table[name].to_numpy(float) for name in figures if table[name].notna().all()}
+    return Samples(values)
