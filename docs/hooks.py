@@ -49,7 +49,7 @@ OUTSIDE |= {
     f"{PAPERS}/{path.parent.name}/README.md": f"{RESULTS}/{path.parent.name}.md"
     for path in sorted((ROOT / PAPERS).glob("*/README.md"))
 } | {f"{PAPERS}/README.md": f"{RESULTS}/index.md"}
-SHIPPED = (".csv", ".png", ".svg")
+SHIPPED = (".csv", ".csv.gz", ".png", ".svg")
 """Suffixes of the files of a paper that its page can show or link."""
 BOOSTS = {"explanation": 1e-3, "about": 1e-3, RESULTS: 1e-6}
 """Folder of the site -> weight of its pages in the search, else 1. Words in headings weigh 1,000 times as much."""
@@ -75,10 +75,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def results_pages() -> list[dict[str, str]]:
-    """Return title and page of the first link of each table row of papers/README.md."""
+    """Return title and page of the first link of each table row of papers/README.md, each once."""
     index = PurePosixPath(PAPERS, "README.md")
     rows = re.findall(r"^\| \[([^\]]+)\]\(([^)]+)\)", (ROOT / index).read_text(encoding="utf-8"), re.MULTILINE)
-    return [{title: page_at(os.path.normpath(index.parent / path))} for title, path in rows]
+    return [{title: page_at(os.path.normpath(index.parent / path))} for title, path in dict.fromkeys(rows)]
 
 
 def page_at(path: str) -> str:
@@ -97,7 +97,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if (ROOT / path).exists() and files.get_file_from_path(uri) is None:
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     for path in sorted((ROOT / PAPERS).rglob("*.*")):
-        if path.suffix in SHIPPED:
+        if path.name.endswith(SHIPPED):
             uri = page_at(path.relative_to(ROOT).as_posix())
             files.append(File.generated(config, uri, abs_src_path=str(path)))
     return files

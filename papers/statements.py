@@ -174,14 +174,6 @@ class Verdicts:
         ours = self.measured.get(statement.place)
         return [NOTHING if ours is None else _with_interval(ours, statement), self.verdict(statement)]
 
-    def counts_table(self) -> str:
-        """Return the number of statements, of those measured, and of each verdict."""
-        return counts_table({"": self})
-
-    def table(self, words: Sequence[str] = VERDICTS) -> str:
-        """Return a row for every statement with one of these verdicts."""
-        return statements_table({"here": self}, words=words)
-
 
 def counts_table(columns: Mapping[str, Verdicts]) -> str:
     """Return a row of counts for each set of runs by its name: statements, those measured, and each verdict."""

@@ -20,6 +20,7 @@ from papers import pages
 from papers.carbon import figures, study
 from papers.carbon.measures import DATA, HERE, judged
 from papers.pages import markdown, number
+from papers.statements import counts_table, statements_table
 
 PAGE = HERE / "README.md"
 PERCENT = 100.0
@@ -118,14 +119,14 @@ def tables() -> dict[str, str]:
     """Return every table of the page, from data/."""
     summary, verdicts = pd.read_csv(DATA / study.SUMMARY), judged()
     return {
-        "summary": verdicts.counts_table(),
+        "summary": counts_table({"": verdicts}),
         "grid": grid(summary, CHAPTER6, "deadline_h", "deadline, h"),
         "final": grid(summary, FINAL, "wait_h", "may wait, h"),
         "overall": overall(summary),
         **{name: texts(name) for name in EACH},
         "rolling": rolling(pd.read_csv(DATA / "rolling.csv")),
         "solver": solver(pd.read_csv(DATA / "solver.csv")),
-        "statements": verdicts.table(),
+        "statements": statements_table({"here": verdicts}),
     }
 
 

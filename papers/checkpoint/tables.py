@@ -23,6 +23,7 @@ from papers.checkpoint import figures
 from papers.checkpoint.measures import DATA, HERE, LEAST, LOST, judged
 from papers.pages import NOTHING, markdown, number
 from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, with_capacities
+from papers.statements import counts_table, statements_table
 
 PAGE, RUNS = HERE / "README.md", DATA / "runs.csv"
 VOLUMES = {
@@ -84,14 +85,14 @@ def tables(folder: Path = DATA) -> Mapping[str, str]:
     """Return every table, from the files of a folder."""
     runs, verdicts = pd.read_csv(folder / RUNS.name), judged(folder)
     return {
-        "summary": verdicts.counts_table(),
+        "summary": counts_table({"": verdicts}),
         "yields": yields(pd.read_csv(folder / "sequences.csv")),
         "endless": means(runs, "endless", "goodput_percent", LEAST),
         "ranges": means(runs, "ranges", "goodput_percent", LOST, "wait_min"),
         "prepare": means(runs, "prepare", "goodput_percent"),
         "warning": means(runs, "warning", "goodput_percent", LOST),
         "batsim": batsim.table(HERE),
-        "statements": verdicts.table(),
+        "statements": statements_table({"here": verdicts}),
     }
 
 

@@ -38,7 +38,7 @@ from papers.igsc22.frames import (
 from papers.igsc22.measures import MEASURES, SINGLE, STUDIES, THIRD, measures_of, samples_of
 from papers.pages import NOTHING, markdown, number
 from papers.runs import table_of
-from papers.statements import NO, VERDICTS, Verdicts, statements_of, verdicts
+from papers.statements import NO, VERDICTS, Verdicts, counts_table, statements_of, statements_table, verdicts
 
 HERE = Path(__file__).parent
 DATA, PAGE = HERE / "data", HERE / "README.md"
@@ -206,9 +206,9 @@ def tables(folder: Path = DATA) -> dict[str, str]:
     judged = verdicts(statements_of(HERE), MEASURES, samples_of(pd.read_csv(folder / "runs.csv")), SINGLE)
     sources, changed = both_inputs(judged, on_sources(folder))
     return {
-        "summary": judged.counts_table(),
-        "contradicted": judged.table((NO,)),
-        "statements": judged.table(),
+        "summary": counts_table({"": judged}),
+        "contradicted": statements_table({"here": judged}, words=(NO,)),
+        "statements": statements_table({"here": judged}),
         "table2": table2(numbers),
         "batsim": batsim.table(HERE),
         "readings": readings(numbers, pd.read_csv(folder / "decisions.csv")),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from papers import pages
+from papers import batsim, pages
 from papers.pages import NOTHING, markdown, number
 from papers.pmbs23 import peer
 from papers.pmbs23.figures import draw_all
@@ -87,6 +87,7 @@ def tables(folder: Path = DATA) -> dict[str, str]:
     return {
         "summary": counts_table(by_rules),
         "peer": peer.table(STRATEGIES),
+        "batsim": batsim.table(HERE, STRATEGIES),
         "contradicted": statements_table(by_rules, words=(NO,)),
         **{name: goodputs(runs, points) for name, points in READINGS.items()},
         "statements": statements_table(by_rules),

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from papers import pages
+from papers import batsim, pages
 from papers.pages import markdown, number
-from papers.statements import NO, Samples, Verdicts, statements_of, verdicts
+from papers.statements import NO, Samples, Verdicts, counts_table, statements_of, statements_table, verdicts
 from papers.varcap import figures, prices
 from papers.varcap.fairness import write_fairness
 from papers.varcap.frames import ANY, FAILED, GOODPUT, RUNNING, WAIT, Case, common, read_runs, write_runs
@@ -124,15 +124,16 @@ def tables(folder: Path = DATA) -> dict[str, str]:
     runs = common(read_runs(folder / RUNS.name)).groupby(list(Case._fields))
     means = runs[[GOODPUT, RUNNING, FAILED, WAIT]].agg(["mean", "sem"])
     return {
-        "summary": ours.counts_table(),
-        "longer-summary": judged_here["longer"].counts_table(),
+        "summary": counts_table({"": ours}),
+        "longer-summary": counts_table({"": judged_here["longer"]}),
         "terminations": terminations(means),
+        "batsim": batsim.table(HERE),
         "foresight": foresight(means),
         "schedulers": schedulers(means),
-        "contradicted": ours.table([NO]),
-        "statements": ours.table(),
-        "longer": judged_here["longer"].table(),
-        "any": judged_here["any"].table(),
+        "contradicted": statements_table({"here": ours}, words=(NO,)),
+        "statements": statements_table({"here": ours}),
+        "longer": statements_table({"here": judged_here["longer"]}),
+        "any": statements_table({"here": judged_here["any"]}),
     }
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from batwatt.studies.store import COPY, TABLE
+from papers import __main__ as papers
 from papers import pages
 
 TEXT = "# Title\n\n<!-- table a -->\n{}<!-- end -->\n\nafter\n"
@@ -55,3 +56,7 @@ def test_numbers_stay_without_all_runs(page, tmp_path, capsys):
     assert capsys.readouterr().out == f"{line}a, b\n{line}a\n"
     pd.DataFrame({"comparison": ["b", "a"]}).to_parquet(results / TABLE)
     assert pages.main(*run) == 0 and made == [results]
+
+
+def test_the_list_of_papers_has_the_counts_of_the_pages():
+    assert pages.fill(papers.PAGE, papers.tables(), check=True) == []

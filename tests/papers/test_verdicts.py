@@ -115,10 +115,12 @@ def test_one_sample_has_no_interval():
 def test_a_statement_without_a_measure_is_open():
     statements = [statement(0.0), Statement(2, "6.2", "A | B", "times", 1.0, 2.0, 3.0)]
     verdicts = Verdicts(statements, {2: Measured(2.5, 2.25, 2.75)})
-    assert verdicts.counts_table().splitlines()[0] == "| statements | measured | yes | direction only | no | open |"
-    assert verdicts.counts_table().splitlines()[2] == "| 2 | 1 | 1 | 0 | 0 | 1 |"
-    assert [line[:4] for line in verdicts.table((YES,)).splitlines()[2:]] == ["| 2 "]
-    assert verdicts.table().splitlines()[2:] == [
+    assert (
+        counts_table({"": verdicts}).splitlines()[0] == "| statements | measured | yes | direction only | no | open |"
+    )
+    assert counts_table({"": verdicts}).splitlines()[2] == "| 2 | 1 | 1 | 0 | 0 | 1 |"
+    assert [line[:4] for line in statements_table({"here": verdicts}, words=(YES,)).splitlines()[2:]] == ["| 2 "]
+    assert statements_table({"here": verdicts}).splitlines()[2:] == [
         "| 1 | 6.1 | A is above B | – | – | open |",
         "| 2 | 6.2 | A \\| B | 2 to 3 times | 2.50 (2.25 to 2.75) times | yes |",
     ]
