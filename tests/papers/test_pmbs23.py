@@ -53,6 +53,21 @@ def test_rows_of_a_study(tmp_path, goodput):
     ]
 
 
+def of_all_types(runs: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the values of a sweep that were run with all types."""
+    return runs[runs.groupby(["sweep", "value"])["type"].transform("nunique") == 4]
+
+
+def at_settings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Rows of all settings that all types have, the common one of all sweeps once."""
+    runs = of_all_types(runs)
+    return runs[
+        (runs["sweep"] == "mavg")
+        | ((runs["sweep"] == "period") & (runs["value"] != 1200.0))
+        | ((runs["sweep"] == "range") & (runs["value"] != 8.0))
+    ]
+
+
 def means(runs: pd.DataFrame, figure: str, by: tuple[str, ...] = (), **where: object) -> pd.DataFrame:
     """Means of a figure where columns have these values, a column for each strategy."""
     for column, value in where.items():
@@ -62,6 +77,16 @@ def means(runs: pd.DataFrame, figure: str, by: tuple[str, ...] = (), **where: ob
 
 POINT, PAIR = ("sweep", "type", "value"), ("trace", "walk")
 BY_HAND = {
+    14: (
+        "At M_avg=28 TargetASAP completes",
+        lambda runs: means(runs, "completed_percent", sweep="mavg", value=28.0)[ASAP].iloc[0],
+    ),
+    22: (
+        "TargetASAP always has better goodput than FirstFitUnaware",
+        lambda runs: (
+            means(of_all_types(runs), "goodput_percent", POINT, sweep="mavg").eval(f"{ASAP} - {UNAWARE}").min()
+        ),
+    ),
     43: (
         "On Borg TargetStretch is level with or better than TargetASAP in goodput",
         lambda runs: (row := means(runs, "goodput_percent", sweep="mavg", type="borg").iloc[0])[STRETCH] - row[ASAP],
@@ -73,6 +98,12 @@ BY_HAND = {
     56: (
         "FirstFitAware's goodput stays above 84 % on Borg",
         lambda runs: means(runs, "goodput_percent", POINT, sweep="period", type="borg")[AWARE].min(),
+    ),
+    71: (
+        "More jobs are interrupted as M_ra rises",
+        lambda runs: (
+            means(runs, "kills", sweep="range", value=16.0) / means(runs, "kills", sweep="range", value=4.0)
+        ).min(axis=None),
     ),
     78: (
         "On Borg AverageAbortedTime gets worse",
@@ -93,9 +124,20 @@ BY_HAND = {
             (row := means(runs, "aborted_percent", sweep="range", type="borg").iloc[0])[UNAWARE] / row[TARGETS].mean()
         ),
     ),
+    100: (
+        "FirstFitUnaware's maximum stretch is 2 to 3 times that of TargetASAP",
+        lambda runs: means(at_settings(runs), "max_stretch", POINT).eval(f"{UNAWARE} / {ASAP}").mean(),
+    ),
     106: (
         "GoodPut + AbortedVolume of PackedTargetASAP",
         lambda runs: means(runs, "used_percent", sweep="range", type="borg")[PACKED].iloc[0] / 100.0,
+    ),
+    118: (
+        "In most experiments the impact of machine variation is not critical",
+        lambda runs: (
+            100.0 * means(at_settings(runs), "goodput_percent", (*POINT, *PAIR)).eval(f"{ASAP} > {STRETCH}").mean()
+            - 50.0
+        ),
     ),
 }
 """Place of a statement -> its first words, and its quantity."""
