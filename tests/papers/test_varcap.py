@@ -15,6 +15,8 @@ from papers.varcap.fairness import unfairness
 from papers.varcap.frames import FAILED, GOODPUT, Case
 from papers.varcap.measures import EIGHTFOLD, MEASURES, NO_FAILURES, Quantity, acceptable, case, held, of, times
 
+PRINTED = (49, 60, 63, 69, 74, 83)
+"""Acceptable variation of LongShort in % of the mean capacity at losses of 7 to 20 % (Table 7.3)."""
 SAMPLES = tables.samples_in(tables.DATA)
 
 
@@ -125,6 +127,9 @@ def test_readings_of_the_page():
             assert judged[""].verdict(place_of[place]) != YES == judged[name].verdict(place_of[place]), place
     still = [place for place in (54, 57, 194, 195) if judged["any"].verdict(place_of[place]) == DIRECTION]
     assert still == [54, 57, 194, 195]
+    # the column of LongShort in Table 7.3, from 7 % on
+    column = [(judged[""].measured[place], printed) for place, printed in zip(range(314, 330, 3), PRINTED, strict=True)]
+    assert all(ours.low <= printed <= ours.high for ours, printed in column)
 
 
 def test_quantities_by_hand():
