@@ -2,8 +2,7 @@
 
 `plans`: mean carbon of the plans of chapter 6 by pattern and length of the job; a key is a column of summary.csv.
 `windows`: the example of section 5.3.3 by 300 h of the signal; a key is a column of examples.csv. `cases`: quotients of
-CPU times by the size of the problem, and `refined`: those of twice as many slots. `jobs`: slots of the jobs of
-chapter 6.
+CPU times by the size of the problem. `jobs`: slots of the jobs of chapter 6.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pandas as pd
 import yaml
 
 from papers.carbon.study import Case, cases_of
-from papers.statements import Measured, Samples, Statistic, Verdicts, measured, statements_of
+from papers.statements import Samples, Statistic, Verdicts, statements_of, verdicts
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -41,19 +40,17 @@ def samples_of(folder: Path = DATA) -> dict[str, Samples]:
     times = pd.read_csv(folder / "solver.csv").pivot(index=["slots", "work"], columns="planner", values="times")
     ended = times[times.index.get_level_values("slots") < 250]
     milp = ended["milp"]
-    refined = [
-        milp[2 * slots, 2 * work] / took for (slots, work), took in milp.items() if (2 * slots, 2 * work) in milp
-    ]
-    jobs = [case for case in cases_of(yaml.safe_load((HERE / "study.yaml").read_text(encoding="utf-8")))
-            if case.study == "chapter6"]  # fmt: skip
+    declared = yaml.safe_load((HERE / "study.yaml").read_text(encoding="utf-8"))
+    # each job once, whatever it may wait
+    jobs = {(case.pattern, case.length_h, case.startup_s): case for case in cases_of(declared)
+            if case.study == "chapter6"}  # fmt: skip
     summary = pd.read_csv(folder / "summary.csv")
     plans = summary[summary["study"] == "chapter6"].groupby(["pattern", "length_h"]).mean(numeric_only=True)
     return {
         "plans": columns(plans),
         "windows": columns(pd.read_csv(folder / "examples.csv")),
         "cases": Samples({("over one piece",): (milp / ended["one piece"]).to_numpy()}),
-        "refined": Samples({("times",): np.array(refined)}),
-        "jobs": Samples({("gcd",): np.array([float(divisor_s(case)) for case in jobs])}),
+        "jobs": Samples({("gcd",): np.array([float(divisor_s(case)) for case in jobs.values()])}),
     }
 
 
@@ -88,7 +85,6 @@ MEASURES: Mapping[str, Mapping[int, Statistic]] = {
         99: of("low_less_all"),
     },
     "cases": {114: of("over one piece")},
-    "refined": {108: of("times")},
     "jobs": {
         109: of("gcd"),
         110: lambda m: float(m.of("gcd").max() / SHORTEST_S),
@@ -98,16 +94,16 @@ MEASURES: Mapping[str, Mapping[int, Statistic]] = {
 """Samples -> place in statements.csv -> its quantity.
 
 3 to 46 but for 11, 37 and 38 are measurements of the author's machine, 47 to 63 and 115 to 118 are about Slurm and the
-licence of a solver, and 101 to 105 about its hardware; the others have no quantity, or describe the model.
+licence of a solver, 101 to 105 about its hardware, and 108 compares slots that no solver of ours ends; the others have
+no quantity, or describe the model.
 """
-SINGLE = (110,)
+SINGLE = {110}
 """Places of extremes over samples."""
 
 
 def judged(folder: Path = DATA) -> Verdicts:
     """Return the statements of the thesis, and what is measured of them."""
-    ours = {}
+    ours, statements = {}, statements_of(HERE)
     for name, samples in samples_of(folder).items():
-        ours |= {place: measured(statistic, samples) for place, statistic in MEASURES[name].items()}
-    ours |= {place: Measured(ours[place].value, -math.inf, math.inf) for place in SINGLE}
-    return Verdicts(statements_of(HERE), ours)
+        ours |= verdicts(statements, MEASURES[name], samples, SINGLE & MEASURES[name].keys()).measured
+    return Verdicts(statements, ours)

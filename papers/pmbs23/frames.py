@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from papers.generators.pmbs import Kind, Synthetic, Walk, random_walk, synthetic
-from papers.runs import runs_of, table_of
+from papers.runs import runs_of
 
 STRATEGIES = {
     "first-fit-aware": "FirstFitAware",
@@ -33,7 +33,7 @@ USUAL = {"mavg": 24.0, "period": 1200.0, "range": 8.0}
 """Value of each sweep at the point that all have in common."""
 WHERE = ["rules", "sweep", "type", "value", "label", "trace", "walk"]
 FIGURES = {
-    "goodput": ("goodput_percent", 100.0),
+    "goodput_with_running": ("goodput_percent", 100.0),
     "aborted_volume": ("aborted_percent", 100.0),
     "mean_aborted_time_s": ("aborted_h", 1.0 / 3600.0),
     "max_full_speed_slowdown": ("max_stretch", 1.0),
@@ -42,17 +42,14 @@ FIGURES = {
     "terminations": ("kills", 1.0),
     "capacity_core_s": ("machines", 1.0 / (24.0 * 1_209_600.0)),
 }
-"""Column of a study -> name and factor of a figure of the page; 24 cores, two weeks."""
+"""Column of a study -> name and factor of a figure of the page: 24 cores, two weeks; goodput of section 3.4."""
 WEEK_S = 604_800.0
 SEEDS = range(30)
 
 
 def frame_of(results: Path) -> pd.DataFrame:
     """Return the runs of the study, in the units of the statements. Raises ValueError if runs failed."""
-    # the figure of section 3.4 counts runs in progress
-    running = "goodput_with_running" if "goodput_with_running" in table_of(results) else "goodput"
-    columns = ["study", "strategy", "workload", "capacity", running, *list(FIGURES)[1:]]
-    runs = runs_of(results, columns).rename(columns={running: "goodput"})
+    runs = runs_of(results, ["study", "strategy", "workload", "capacity", *FIGURES])
     names = runs["study"].str.extract(rf"(?P<rules>{PROGRAM}-)?(?P<sweep>[a-z]+)-(?P<type>.+)")
     walks = runs["capacity"].str.extract(r"walk-(?P<mavg>\d+)-(?P<range>\d+)-(?P<period>\d+)-(?P<walk>\d+)")
     where = names.assign(

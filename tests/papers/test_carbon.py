@@ -74,7 +74,6 @@ def values_of_the_rows() -> dict[int, float]:
         89: (windows["free_blocks"] - windows["started_blocks"]).mean(),
         96: (windows["phased_blocks"] - windows["started_blocks"]).mean(),
         98: windows["low_less_high"].mean(),
-        108: np.mean([milp[48, 12] / milp[24, 6], milp[48, 24] / milp[24, 12]]),
         114: (milp / one).mean(),
         119: plans["suspend_g"].mean() / plans["optimum_g"].mean(),
     }
@@ -85,7 +84,7 @@ def test_the_measures_are_of_the_rows_that_they_count():
     for place, value in values_of_the_rows().items():
         assert verdicts.measured[place].value == pytest.approx(value), place
     words = {1: "Planning work", 89: "With start-up overhead", 96: "With dynamic power", 98: "The high-powered",
-             108: "A 1:1 mapping gives very", 114: "Checkpoint & resume scheduling", 119: "Results should"}  # fmt: skip
+             114: "Checkpoint & resume scheduling", 119: "Results should"}  # fmt: skip
     for place, begin in words.items():
         assert verdicts.statements[place - 1].statement.startswith(begin)
 
