@@ -215,8 +215,8 @@ MEASURES: dict[int, Statistic] = {
     59: lambda m: change(SELDOM, OFTEN)(m).mean(),
     60: lambda m: mean(KILLS, [*OTHERS, STRETCH], OFTEN)(m) / mean(KILLS, [*OTHERS, STRETCH], SELDOM)(m),
     61: lambda m: (whiskers(m, SELDOM) / whiskers(m, OFTEN)).min(),
-    65: lambda m: np.mean([done[on == on.max()].mean() - done[on == on.min()].mean()
-                           for on, done in by_walk(m, COMPLETED)]),
+    65: lambda m: np.mean([share[on == on.max()].mean() - share[on == on.min()].mean()
+                           for on, share in by_walk(m, COMPLETED)]),
     66: lambda m: -np.mean([np.corrcoef(*pair)[0, 1] for pair in by_walk(m, GOODPUT)]),
     67: lambda m: between([STRETCH], OTHERS, OFTEN)(m) - between([STRETCH], OTHERS, SELDOM)(m),
     68: lambda m: between(BOTH_ASAP, [AWARE], OFTEN)(m) - between(BOTH_ASAP, [AWARE], SELDOM)(m),

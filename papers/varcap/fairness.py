@@ -1,4 +1,4 @@
-"""Which jobs the terminations of kept runs hit (section 6.1, Figure 6.6)."""
+"""Jobs that terminations hit, in runs whose jobs are kept (section 6.1, Figure 6.6)."""
 
 from __future__ import annotations
 

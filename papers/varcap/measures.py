@@ -525,7 +525,7 @@ def saved_at(value: float) -> Quantity:
 
 NAMES = tuple(grid.name for grid in GRIDS)
 PLAIN, BEST, HELD_BACK = work(), work("LWW"), work("LWW", 0.7)
-PER_WORK = [(100.0 - month(f"day_carbon_saved_{h}")) / done for h, done in ((0.7, HELD_BACK), (1.0, BEST))]
+PER_WORK = [(100.0 - month(f"day_carbon_saved_{h}")) / other for h, other in ((0.7, HELD_BACK), (1.0, BEST))]
 MONTHS = numbered({
     16: month("day_carbon_saved_0.7"),
     17: month("day_cost_saved_0.7"),
@@ -586,9 +586,9 @@ def all_samples(
     of_cells = runs[runs["system"].isin([TNG, "dep"]) & (runs["policy"] == "Base") & (runs["foresight_h"] == 0.0)]
     named = of_cells["system"].map({TNG: "cell-", "dep": "chained-"}) + of_cells["trace"].astype(str)
     real = samples_of(of_cells[of_cells["system"] == TNG], (0, 1, 2), (1, 2, 3)).values
-    known = capacities.set_index("capacity")["range"]
+    ranges = capacities.set_index("capacity")["range"]
     by_trace = {key: values.reshape(3, 3).mean(axis=1) for key, values in real.items()}
-    by_trace |= {(day, "range"): np.full(3, known[day.day]) for day in DAYS.values()}
+    by_trace |= {(day, "range"): np.full(3, ranges[day.day]) for day in DAYS.values()}
     by_month = months.set_index(["grid", "month"])
     monthly = {(grid, name): by_month.loc[grid][name].to_numpy(float) for grid, name in product(NAMES, by_month)}
     # from December on
