@@ -243,6 +243,8 @@ def _with_interval(ours: Measured, statement: Statement) -> str:
         bound != mark and round(bound, places) == mark for bound in (ours.low, ours.high) for mark in marks
     ):
         places += 1
+    if math.isinf(ours.high):
+        return f"at least {number(ours.low, places)} {unit}".strip()
     if ours.low == ours.high:
         return f"{number(ours.value, places)} (the same in all) {unit}".strip()
     return f"{number(ours.value, places)} ({number(ours.low, places)} to {number(ours.high, places)}) {unit}".strip()

@@ -41,6 +41,10 @@ CHOOSING, INFORMED = ("LWW", "LFD"), ("LongShort", "JobSize-Order", "TwoMode")
 """Terminations of section 6.1, and schedulers of section 7.2."""
 RANGES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """Ranges of Figures 5.9 and 7.5."""
+MOST_VARIATION = 100.0 * RANGES[-1] / MEAN_CAPACITY
+"""Variation in % of the mean capacity at the greatest of them."""
+TABLE_7_3 = range(310, 331)
+"""Places of the sizes of Table 7.3."""
 LIMITS = (5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
 """Tolerable losses of goodput of Table 7.3, in %."""
 NO_FAILURES = 1000.0
@@ -220,7 +224,7 @@ SYSTEMS = numbered({
     69: over(max, lost(UNIFORM)),
     70: times(UNIFORM, WALKS),
     71: over(max, [(of(case(s)) - of(case(s, structure="uniform"))) / (of(held(s)) - of(case(s)))
-                   for s in (HPC, AZURE)]),
+                   for s in DEDICATED]),
     (73, 74, 103): average(lost(cases(CLOUD))) - average(lost(OVER)),
     76: of(case(VIRTUAL[AZURE], 0.8)) - of(held(VIRTUAL[AZURE])),
     77: of(case(VIRTUAL[AZURE], 0.8, "uniform")) - of(held(VIRTUAL[AZURE])),
@@ -321,20 +325,20 @@ ANY_MACHINE = numbered({
 
 
 def acceptable(base: Case, limit: float) -> Quantity:
-    """Return the variation in % of the mean capacity at which a scheduler loses `limit` % of the fixed goodput.
+    """Return the largest variation in % of the mean capacity at which a scheduler loses at most `limit` % of goodput.
 
-    It lies on a straight line between two ranges; the greatest range if no loss is as large.
+    It lies on a straight line between two ranges, of which the greater has a larger loss than `limit` % of that on the
+    fixed capacity; it is `MOST_VARIATION` if the greatest range has none.
     """
 
     def variation(m: Samples) -> float:
-        before = 0.0, 0.0
-        for size in RANGES:
-            loss_here = loss(base._replace(size=size, step=round(size / 4.0, 6)))(m)
-            if loss_here >= limit:
-                size = before[0] + (size - before[0]) * (limit - before[1]) / (loss_here - before[1])
-                break
-            before = size, loss_here
-        return 100.0 * size / MEAN_CAPACITY
+        points = [(0.0, 0.0)]
+        points += [(size, loss(base._replace(size=size, step=round(size / 4.0, 6)))(m)) for size in RANGES]
+        within = max(place for place, (_, loss_here) in enumerate(points) if loss_here <= limit)
+        if within == len(RANGES):
+            return MOST_VARIATION
+        (low, loss_low), (high, loss_high) = points[within : within + 2]
+        return 100.0 * (low + (high - low) * (limit - loss_low) / (loss_high - loss_low)) / MEAN_CAPACITY
 
     return Quantity(variation)
 

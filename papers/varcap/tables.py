@@ -11,8 +11,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -32,7 +34,9 @@ from papers.varcap.measures import (
     INFORMED,
     LONGER,
     MEASURES,
+    MOST_VARIATION,
     SIZES,
+    TABLE_7_3,
     TNG,
     all_samples,
     case,
@@ -55,11 +59,20 @@ def judged(samples: Mapping[str, Samples]) -> dict[str, Verdicts]:
     """Return the verdicts of all statements, and those of some in two other readings."""
     statements = statements_of(HERE)
     kinds = [verdicts(statements, measures, samples[kind]).measured for kind, measures in MEASURES.items()]
-    judged_here = {"": Verdicts(statements, {place: ours for kind in kinds for place, ours in kind.items()})}
+    judged_here = {"": unbounded(Verdicts(statements, {place: ours for kind in kinds for place, ours in kind.items()}))}
     for name, measures, kind in (("longer", EIGHTFOLD, "longer"), ("any", ANY_MACHINE, "systems")):
         part = [statement for statement in statements if statement.place in measures]
-        judged_here[name] = verdicts(part, measures, samples[kind])
+        judged_here[name] = unbounded(verdicts(part, measures, samples[kind]))
     return judged_here
+
+
+def unbounded(judged_here: Verdicts) -> Verdicts:
+    """Return the verdicts with no upper end for variations of Table 7.3 that are those of the greatest range."""
+    ours = {
+        place: replace(one, high=math.inf) if place in TABLE_7_3 and one.low == MOST_VARIATION else one
+        for place, one in judged_here.measured.items()
+    }
+    return replace(judged_here, measured=ours)
 
 
 def cells(means: pd.DataFrame, one: Case | None, *names: str) -> list[str]:
