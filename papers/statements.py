@@ -1,8 +1,8 @@
 """Statements of a document's results, and their verdicts: one rule for all papers.
 
 `statements.csv` of a paper's folder has a row for every statement of the results of its document, in its order, written
-before any run was looked at. A row has a `quantity` that is larger than `neutral` if the statement is true (no neutral:
-the statement only gives a value), and the sizes `low` to `high` that the document states; a single number v means
+from the document alone. A row has a `quantity` that is larger than `neutral` if the statement is true (no neutral: the
+statement only gives a value), and the sizes `low` to `high` that the document states; a single number v means
 0.75 v to 1.25 v, but 100 % is all. The verdict compares them with the 95 % interval of the quantity in our runs:
 
     no              the interval is below the neutral value, or all samples equal it; without one, apart from the sizes
