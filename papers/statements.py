@@ -6,7 +6,7 @@ statement only gives a value), and the sizes `low` to `high` that the document s
 0.75 v to 1.25 v, but 100 % is all. The verdict compares them with the 95 % interval of the quantity in our runs:
 
     no              the interval is below the neutral value, or all samples equal it; without one, apart from the sizes
-    open            the interval includes the neutral value, or overlaps with the sizes; or nothing was measured
+    open            the interval includes the neutral value; without one, overlaps with the sizes; nothing was measured
     yes             the interval is within the sizes, or above the neutral value if no size is stated
     direction only  the interval is above the neutral value, and not within the sizes
 
