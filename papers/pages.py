@@ -18,6 +18,8 @@ from batwatt.studies.store import COPY, TABLE
 
 PLACE = re.compile(r"^<!-- table (\S+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 NOTHING = "–"
+WORDS = {"svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+"""Look of the words of SVG figures: they stay words, as their outlines are a third to a half of a file."""
 
 
 def number(value: object, decimals: int, signed: bool = False) -> str:
@@ -26,6 +28,12 @@ def number(value: object, decimals: int, signed: bool = False) -> str:
         return NOTHING
     text = f"{float(value):{'+' if signed else ''}.{decimals}f}"  # type: ignore[arg-type]
     return text.replace("-", "−") if float(text) else f"{0:.{decimals}f}"
+
+
+def with_error(mean: float, error: float, decimals: int, signed: bool = False) -> str:
+    """Write a mean ± its standard error; the mean alone if the error is no number."""
+    spread = f" ± {number(error, decimals)}" if math.isfinite(error) else ""
+    return number(mean, decimals, signed) + spread
 
 
 def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:

@@ -23,6 +23,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -221,6 +222,29 @@ def verdicts(
     ours = {place: measured(statistic, samples, units[place]) for place, statistic in measures.items()}
     alone = {place: Measured(ours[place].value, -math.inf, math.inf) for place in single}
     return Verdicts(statements, ours | alone)
+
+
+def verdicts_by_kind(
+    statements: list[Statement],
+    measures: Mapping[str, Mapping[int, Statistic]],
+    samples: Mapping[str, Samples],
+    single: Collection[int] = (),
+) -> Verdicts:
+    """Measure the statements of each kind of samples in these samples; else as `verdicts`."""
+    ours: dict[int, Measured] = {}
+    for kind, of_kind in measures.items():
+        ours |= verdicts(statements, of_kind, samples[kind], of_kind.keys() & {*single}).measured
+    return Verdicts(statements, ours)
+
+
+def measurable(measures: Mapping[int, Statistic], samples: Samples) -> dict[int, Statistic]:
+    """Return the statistics for which samples have all values: a statistic raises LookupError for a missing one."""
+    places = {}
+    for place, statistic in measures.items():
+        with suppress(LookupError):
+            statistic(samples)
+            places[place] = statistic
+    return places
 
 
 def _size(statement: Statement) -> str:

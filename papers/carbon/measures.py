@@ -16,7 +16,7 @@ import pandas as pd
 import yaml
 
 from papers.carbon.study import Case, cases_of
-from papers.statements import Samples, Statistic, Verdicts, statements_of, verdicts
+from papers.statements import Samples, Statistic, Verdicts, statements_of, verdicts_by_kind
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -103,7 +103,4 @@ SINGLE = {110}
 
 def judged(folder: Path = DATA) -> Verdicts:
     """Return the statements of the thesis, and what is measured of them."""
-    ours, statements = {}, statements_of(HERE)
-    for name, samples in samples_of(folder).items():
-        ours |= verdicts(statements, MEASURES[name], samples, SINGLE & MEASURES[name].keys()).measured
-    return Verdicts(statements, ours)
+    return verdicts_by_kind(statements_of(HERE), MEASURES, samples_of(folder), SINGLE)

@@ -19,7 +19,7 @@ import pandas as pd
 from papers import pages
 from papers.carbon import figures, study
 from papers.carbon.measures import DATA, HERE, judged
-from papers.pages import markdown, number
+from papers.pages import markdown, number, with_error
 from papers.statements import counts_table, statements_table
 
 PAGE = HERE / "README.md"
@@ -67,20 +67,15 @@ def grid(summary: pd.DataFrame, name: str, down: str, heading: str) -> str:
     return markdown([heading, *(f"{length:g} h" for length in lengths)], rows)
 
 
-def spread(values: pd.Series) -> str:
-    """Return mean and standard error."""
-    return f"{number(values.mean(), 1)} ± {number(values.sem(), 1)}"
-
-
 def rolling(runs: pd.DataFrame) -> str:
     """Return the savings of one plan and of hourly plans at a load of 0.6, and the distance from the bound."""
     planned = runs[(runs["policy"] != "immediate") & (runs["load"] == 0.6)]
     rows = []
     for (signal, policy), part in planned.groupby(["signal", "policy"], sort=False):
-        cells = [spread(some["saved_off"]) for _, some in part[(part["error"] > 0.0) | ~part["again"]].groupby(
-            ["error", "again"])]  # fmt: skip
-        exact = part[(part["error"] == 0.0) & ~part["again"]]
-        rows.append([signal, policy, *cells, spread(exact["above_off"])])
+        plans = part[(part["error"] > 0.0) | ~part["again"]].groupby(["error", "again"])["saved_off"]
+        above = part.loc[(part["error"] == 0.0) & ~part["again"], "above_off"]
+        cells = [with_error(some.mean(), some.sem(), 1) for some in (*(some for _, some in plans), above)]
+        rows.append([signal, policy, *cells])
     heads = [f"saved, %: {name}" for name in ("exact", "3 %, once", "3 %, again", "6 %, once", "6 %, again")]
     return markdown(["signal", "policy", *heads, "above the bound, %: exact"], rows, 2)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from papers.statements import Samples, Statistic, Verdicts, statements_of, verdicts
+from papers.statements import Samples, Statistic, Verdicts, statements_of, verdicts_by_kind
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -106,7 +106,4 @@ batwatt's search does not fill (21, 25, 26).
 
 def judged(folder: Path = DATA) -> Verdicts:
     """Return the statements of the paper, and what is measured of them."""
-    ours, statements = {}, statements_of(HERE)
-    for name, samples in samples_of(folder).items():
-        ours |= verdicts(statements, MEASURES[name], samples).measured
-    return Verdicts(statements, ours)
+    return verdicts_by_kind(statements_of(HERE), MEASURES, samples_of(folder))

@@ -17,11 +17,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from batwatt.results.compared import mean_of
 from papers import batsim, pages
 from papers.checkpoint import figures
 from papers.checkpoint.measures import DATA, HERE, LEAST, LOST, judged
-from papers.pages import NOTHING, markdown, number
+from papers.pages import NOTHING, markdown, number, with_error
 from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, with_capacities
 from papers.statements import counts_table, statements_table
 
@@ -49,16 +48,10 @@ def numbers_of(runs: pd.DataFrame) -> pd.DataFrame:
     return frame[COLUMNS].round(6)
 
 
-def with_error(values: pd.Series, places: int) -> str:
-    """Return mean ± standard error of values."""
-    mean, error, _ = mean_of(values)
-    return f"{number(mean, places)} ± {number(error, places)}"
-
-
 def means(runs: pd.DataFrame, study: str, *names: str) -> str:
     """Return mean ± standard error of some figures of each algorithm of a study, over capacities that vary."""
     rows = runs[(runs["study"] == study) & (runs["structure"] != FIXED)]
-    lines = [[str(label), *(with_error(part[name], 1) for name in names)]
+    lines = [[str(label), *(with_error(part[name].mean(), part[name].sem(), 1) for name in names)]
              for label, part in rows.groupby("label", sort=False)]  # fmt: skip
     return markdown(["algorithm", *(HEADS[name] for name in names)], lines)
 
@@ -72,7 +65,10 @@ def yields(sequences: pd.DataFrame) -> str:
         lost = (none["goodput_percent"] - part["goodput_percent"]).mean()
         gained = (part["least_yield"] - none["least_yield"]).mean()
         costs = NOTHING if threshold == 0.0 else number(0.1 * lost / gained, 1)
-        shares = with_error(part["goodput_percent"], 1), with_error(part["least_yield"], 3)
+        shares = (
+            with_error(part[name].mean(), part[name].sem(), places)
+            for name, places in (("goodput_percent", 1), ("least_yield", 3))
+        )
         lines.append(
             [f"{threshold:g}", *shares, number(part["never"].mean(), 1), number(lost, 1), number(gained, 3), costs]
         )

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from batwatt.results.compared import mean_of, sure
 
@@ -142,7 +141,7 @@ class Ground:
     best_mean: float
     label: str
     mean: float
-    better: NDArray[np.float64]
+    better: pd.Series
 
 
 def ground_rows(table: pd.DataFrame) -> Iterator[Ground]:
@@ -156,7 +155,7 @@ def ground_rows(table: pd.DataFrame) -> Iterator[Ground]:
             means = wide[[label for label in labels if not label.startswith("adaptive")]].mean()
             best = means.idxmin() if better == "lower" else means.idxmax()
             for label in [label for label in labels if label.startswith("adaptive")]:
-                relative = (wide[label] / wide[best] - 1.0).dropna().to_numpy()
+                relative = (wide[label] / wide[best] - 1.0).dropna()
                 yield Ground(
                     title + (f", C = R = {cost} s" if cost else ""), best, means[best], label.partition(" C=")[0],
                     wide[label].mean(), relative * (-1.0 if better == "lower" else 1.0),

@@ -104,6 +104,6 @@ def on_grounds(table: pd.DataFrame) -> Mapping[int, Measured]:
     """Return how much better than the best of the others `adaptive` is, in %, with the paper's objective."""
     rows = (row for row in ground_rows(table) if "for slowdown" not in row.label)
     return {
-        place: measured(lambda m: m("better"), Samples({("better",): 100.0 * row.better}))
+        place: measured(lambda m: m("better"), Samples({("better",): 100.0 * row.better.to_numpy()}))
         for place, row in enumerate(rows, len(MEASURES) + 1)
     }

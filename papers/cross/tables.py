@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from batwatt.results.compared import mean_of
 from papers import pages
 from papers.cross import knowledge
 from papers.cross.frames import (
@@ -45,7 +45,7 @@ from papers.cross.frames import (
     ratios,
 )
 from papers.cross.measures import judged
-from papers.pages import markdown, number
+from papers.pages import markdown, with_error
 from papers.runs import table_of
 from papers.statements import counts_table, statements_of, statements_table
 
@@ -146,18 +146,13 @@ def grounds(table: pd.DataFrame) -> str:
             row.title,
             f"{row.best}: {row.best_mean:.4g}",
             f"{row.label}: {row.mean:.4g}",
-            f"{number(100.0 * row.better.mean(), 1, signed=True)} ± {number(100.0 * sem(row.better), 1)} %",
+            f"{with_error(*mean_of(100.0 * row.better)[:2], 1, signed=True)} %",
             str(len(row.better)),
         ]
         for row in ground_rows(table)
     ]
     heads = ["paper, metric", "best of the others", "ours", "better by", "runs"]
     return markdown(heads, rows, texts=3)
-
-
-def sem(values: NDArray[np.float64]) -> float:
-    """Return the standard error of the mean."""
-    return float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def others(table: pd.DataFrame) -> list[list[str]]:

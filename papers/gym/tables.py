@@ -113,7 +113,7 @@ def agents_table(runs: pd.DataFrame) -> str:
                 continue
             mean, half = interval((rows["energy_j"] - mixed["energy_j"]) * MJ)
             share = 100.0 * mean / (float(mixed["energy_j"].mean()) * MJ)
-            line += [f"{number(mean, 2, signed=True)} ± {number(half, 2)}", number(share, 1, signed=True)]
+            line += [pages.with_error(mean, half, 2, signed=True), number(share, 1, signed=True)]
         lines.append(line)
     heads = ["agent", "mean wait, s", "energy, MJ", "against timeouts, MJ", "%", "against fixed reserves, MJ", "%"]
     return markdown(heads, lines)

@@ -27,6 +27,7 @@ from batwatt.studies.optimum import run_optimum
 from batwatt.studies.study import study_in
 from papers.igsc22.frames import KILLS, SLOWDOWN, VIOLATIONS, WORK, Numbers
 from papers.igsc22.measures import COMBINATIONS, HFLD, NONE, OPTIMUM, PROFILES, RESPONSES, TABLE2, THIRD
+from papers.pages import WORDS
 
 AXES = {VIOLATIONS: "violations", SLOWDOWN: "slowdown", KILLS: "kills"}
 """Axes of the radars, clockwise from above."""
@@ -36,9 +37,6 @@ FALL_S, ZOOM_S = 47_700, (47_670, 47_790)
 SHOWN = {OPTIMUM: "best known schedule (the paper: MILP)", HFLD: HFLD}
 SIZE = 10.0
 """Size of words in points, to be read on a narrow screen."""
-WORDS = {"svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"],
-         "font.size": SIZE}  # fmt: skip
-"""Words stay words: their outlines would be half of a file."""
 
 
 def write_power(path: Path) -> None:
@@ -188,7 +186,7 @@ def draw_all(folder: Path) -> None:
         6: lambda: figure6(numbers),
     }
     for number, chart in charts.items():
-        with drawing.styled(), rc_context(WORDS):
+        with drawing.styled(), rc_context({**WORDS, "font.size": SIZE}):
             drawing.save(chart(), folder / f"figure-{number}.svg")
 
 

@@ -7,7 +7,6 @@ that the document does not name: here of all 20. "All experiments" of Table III 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import product
 
 import numpy as np
@@ -42,16 +41,6 @@ def samples_of(runs: pd.DataFrame) -> Samples:
             if not np.isnan(values := row.to_numpy(float)).any()
         }
     )
-
-
-def measures_of(samples: Samples) -> dict[int, Statistic]:
-    """Return the quantities for which the samples have all figures."""
-    places = {}
-    for place, statistic in MEASURES.items():
-        with suppress(KeyError):
-            statistic(samples)
-            places[place] = statistic
-    return places
 
 
 def least_over(figure: str, best: tuple[str, ...], others: tuple[str, ...], envelope: str = THIRD) -> Statistic:

@@ -35,10 +35,19 @@ from papers.igsc22.frames import (
     Numbers,
     with_sums,
 )
-from papers.igsc22.measures import MEASURES, SINGLE, STUDIES, THIRD, measures_of, samples_of
+from papers.igsc22.measures import MEASURES, SINGLE, STUDIES, THIRD, samples_of
 from papers.pages import NOTHING, markdown, number
 from papers.runs import table_of
-from papers.statements import NO, VERDICTS, Verdicts, counts_table, statements_of, statements_table, verdicts
+from papers.statements import (
+    NO,
+    VERDICTS,
+    Verdicts,
+    counts_table,
+    measurable,
+    statements_of,
+    statements_table,
+    verdicts,
+)
 
 HERE = Path(__file__).parent
 DATA, PAGE = HERE / "data", HERE / "README.md"
@@ -174,29 +183,28 @@ def victims(numbers: Numbers) -> str:
 def on_sources(folder: Path) -> Verdicts:
     """Return the verdicts on the inputs that are not drawn by us, which stand for profile 3 and its workloads."""
     samples = samples_of(pd.read_csv(folder / "sources.csv").assign(envelope=THIRD))
-    measures = measures_of(samples)
+    measures = measurable(MEASURES, samples)
     return verdicts(statements_of(HERE), measures, samples, set(SINGLE) & set(measures))
 
 
 def both_inputs(judged: Verdicts, other: Verdicts) -> tuple[str, str]:
     """Return the counts of verdicts on both inputs, of rows measured on both, and the rows whose verdicts differ."""
-    shared = [statement for statement in judged.statements if statement.place in other.measured]
-    counts = []
-    for name, side in (("profile 3, drawn jobs", judged), ("measured weather, Google's jobs", other)):
-        words = [side.verdict(statement) for statement in shared]
-        counts.append([name, str(len(shared)), *(str(words.count(word)) for word in VERDICTS)])
-    same = [judged.verdict(statement) for statement in shared if judged.verdict(statement) == other.verdict(statement)]
-    counts.append(["the same on both", str(len(same)), *(str(same.count(word)) for word in VERDICTS)])
+    shared = [(statement, judged.verdict(statement), other.verdict(statement))
+              for statement in judged.statements if statement.place in other.measured]  # fmt: skip
+    drawn, measured = "profile 3, drawn jobs", "measured weather, Google's jobs"
+    words = {
+        drawn: [here for _, here, _ in shared],
+        measured: [there for _, _, there in shared],
+        "the same on both": [here for _, here, there in shared if here == there],
+    }
+    counts = [[name, str(len(of)), *(str(of.count(word)) for word in VERDICTS)] for name, of in words.items()]
     rows = []
-    for statement in shared:
-        if judged.verdict(statement) != other.verdict(statement):
-            here = [
-                f"{number(one.measured[statement.place].value, 2)}, {one.verdict(statement)}" for one in (judged, other)
-            ]
-            rows.append([str(statement.place), statement.statement, statement.unit, *here])
-    changed = markdown(
-        ["#", "the document", "unit", "profile 3, drawn jobs", "measured weather, Google's jobs"], rows, 5
-    )
+    for statement, *both in shared:
+        if both[0] != both[1]:
+            values = (number(side.measured[statement.place].value, 2) for side in (judged, other))
+            cells_of_both = [f"{value}, {word}" for value, word in zip(values, both, strict=True)]
+            rows.append([str(statement.place), statement.statement, statement.unit, *cells_of_both])
+    changed = markdown(["#", "the document", "unit", drawn, measured], rows, 5)
     return markdown(["inputs", "measured on both", *VERDICTS], counts), changed
 
 

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from batwatt.results.drawing import GRID, INK, PALETTE, legend, panels_of, save, styled, unboxed
+from papers.pages import WORDS
 from papers.pmbs23.frames import STRATEGIES, TEXT, TYPES
 
 AXES = {
@@ -28,8 +29,6 @@ METRICS = {
 """Panels of Figure 4, of Borg; those of the others are types of jobs."""
 WIDTH = 0.14
 """Width of a box, in distances of two values."""
-WORDS = {"svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
-"""Words stay words: their outlines would be a third of a file."""
 
 
 def draw_all(runs: pd.DataFrame, folder: Path) -> None:

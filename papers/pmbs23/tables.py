@@ -16,21 +16,12 @@ from pathlib import Path
 import pandas as pd
 
 from papers import batsim, pages
-from papers.pages import NOTHING, markdown, number
+from papers.pages import NOTHING, markdown, with_error
 from papers.pmbs23 import peer
 from papers.pmbs23.figures import draw_all
 from papers.pmbs23.frames import RULES, STRATEGIES, TYPES, frame_of, inputs_of
 from papers.pmbs23.measures import MEASURES, OF_INPUTS, SINGLE, samples_of
-from papers.statements import (
-    NO,
-    Samples,
-    Statistic,
-    Verdicts,
-    counts_table,
-    statements_of,
-    statements_table,
-    verdicts,
-)
+from papers.statements import NO, Samples, Verdicts, counts_table, measurable, statements_of, statements_table, verdicts
 
 HERE = Path(__file__).parent
 PAGE, DATA = HERE / "README.md", HERE / "data"
@@ -53,25 +44,16 @@ def judged(runs: pd.DataFrame, inputs: pd.DataFrame) -> dict[str, Verdicts]:
     by_rules = {}
     for rules in RULES:
         samples = samples_of(runs, rules)
-        measures = {place: statistic for place, statistic in MEASURES.items() if were_run(statistic, samples)}
+        measures = measurable(MEASURES, samples)
         measured = verdicts(statements, measures, samples, measures.keys() & SINGLE).measured
         by_rules[rules] = Verdicts(statements, {**measured, **shared})
     return by_rules
 
 
-def were_run(statistic: Statistic, samples: Samples) -> bool:
-    """Return True if there are runs of all points that a statistic names."""
-    try:
-        statistic(samples)
-    except LookupError:
-        return False
-    return True
-
-
 def goodputs(runs: pd.DataFrame, points: Mapping[tuple[str, str, float], str]) -> str:
     """Return mean goodput and its standard error at points, a row for each strategy and rules."""
     texts = runs.groupby(["label", "rules", "sweep", "type", "value"])["goodput_percent"].agg(
-        lambda values: f"{number(values.mean(), 1)} ± {number(values.sem(), 1)}"
+        lambda values: with_error(values.mean(), values.sem(), 1)
     )
     rows = [
         [label, rules, *(texts.get((label, rules, *point), NOTHING) for point in points)]

@@ -103,6 +103,7 @@ def samples_of(
     pairs = list(product(traces, walks))
     values: dict[Hashable, np.ndarray] = {}
     for fields, rows in frame.groupby(list(Case._fields), sort=False):
+        # pandas types the keys of groups as one object
         case = Case(*fields)  # type: ignore[arg-type]
         by_pair = rows.set_index(["trace", "walk"])[list(figures)]
         keys = [pair if pair in by_pair.index else (pair[0], 0) for pair in pairs]

@@ -34,7 +34,7 @@ from papers.varcap.prices import GRIDS, HEADROOMS
 HPC, AZURE, BORG, TNG, LONGER = "mira", "azure", "borg", "tng", "day"
 DEDICATED, CLOUD = (HPC, AZURE, BORG), (AZURE, BORG)
 VIRTUAL = {AZURE: "azure-virtual", BORG: "borg-virtual"}
-"""System -> the same, oversubscribed."""
+"""System -> its oversubscribed form."""
 STRUCTURES, SIZES, ENDS = ("walk", "uniform"), (0.2, 0.4, 0.6), (0.2, 0.6)
 PERIODS_S = (14_400.0, 3600.0, 1800.0, 900.0)
 CHOOSING, INFORMED = ("LWW", "LFD"), ("LongShort", "JobSize-Order", "TwoMode")
@@ -51,10 +51,12 @@ NO_FAILURES = 1000.0
 """Quotient of failures, or of waits, by none."""
 
 
-def _by(operator: Callable[[float, float], float], swapped: bool = False) -> Callable[[Quantity, object], Quantity]:
-    def method(one: Quantity, other: object) -> Quantity:
+def _by(
+    operator: Callable[[float, float], float], swapped: bool = False
+) -> Callable[[Quantity, Quantity | float], Quantity]:
+    def method(one: Quantity, other: Quantity | float) -> Quantity:
         def value(m: Samples) -> float:
-            both = one(m), float(other(m) if callable(other) else other)  # type: ignore[arg-type]
+            both = one(m), other(m) if isinstance(other, Quantity) else float(other)
             return operator(*both[::-1]) if swapped else operator(*both)
 
         return Quantity(value)
@@ -561,10 +563,14 @@ MONTHS = numbered({
 })  # fmt: skip
 
 
+def keyed(*key: str) -> Quantity:
+    """Return the mean of a key."""
+    return Quantity(lambda m: m(*key))
+
+
 def between(figure: str, first: Sequence[str], second: Sequence[str]) -> Quantity:
     """Return the mean of a figure in some seasons less that in others: the less of two grids."""
-    parts = [[Quantity(lambda m, g=grid, one=one: m(g, one, figure)) for one in part]  # type: ignore[misc]
-             for grid in NAMES for part in (first, second)]  # fmt: skip
+    parts = [[keyed(grid, season, figure) for season in part] for grid in NAMES for part in (first, second)]
     return over(min, [average(a) - average(b) for a, b in zip(parts[::2], parts[1::2], strict=True)])
 
 

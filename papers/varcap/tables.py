@@ -21,8 +21,17 @@ from pathlib import Path
 import pandas as pd
 
 from papers import batsim, pages
-from papers.pages import markdown, number
-from papers.statements import NO, Samples, Verdicts, counts_table, statements_of, statements_table, verdicts
+from papers.pages import markdown, with_error
+from papers.statements import (
+    NO,
+    Samples,
+    Verdicts,
+    counts_table,
+    statements_of,
+    statements_table,
+    verdicts,
+    verdicts_by_kind,
+)
 from papers.varcap import figures, prices
 from papers.varcap.fairness import write_fairness
 from papers.varcap.frames import ANY, FAILED, GOODPUT, RUNNING, WAIT, Case, common, read_runs, write_runs
@@ -49,17 +58,16 @@ RUNS = DATA / "runs.csv.gz"
 NAMES = {"mira": "Mira", "azure": "Azure", "borg": "Borg"}
 
 
-def samples_in(folder: Path) -> dict[str, Samples]:
-    """Return the samples of each kind from a folder of data."""
+def samples_in(folder: Path, runs: pd.DataFrame) -> dict[str, Samples]:
+    """Return the samples of each kind, from runs and from a folder of data."""
     others = (pd.read_csv(folder / f"{name}.csv") for name in ("fairness", "months", "capacities"))
-    return all_samples(read_runs(folder / RUNS.name), *others)
+    return all_samples(runs, *others)
 
 
 def judged(samples: Mapping[str, Samples]) -> dict[str, Verdicts]:
     """Return the verdicts of all statements, and those of some in two other readings."""
     statements = statements_of(HERE)
-    kinds = [verdicts(statements, measures, samples[kind]).measured for kind, measures in MEASURES.items()]
-    judged_here = {"": unbounded(Verdicts(statements, {place: ours for kind in kinds for place, ours in kind.items()}))}
+    judged_here = {"": unbounded(verdicts_by_kind(statements, MEASURES, samples))}
     for name, measures, kind in (("longer", EIGHTFOLD, "longer"), ("any", ANY_MACHINE, "systems")):
         part = [statement for statement in statements if statement.place in measures]
         judged_here[name] = unbounded(verdicts(part, measures, samples[kind]))
@@ -83,8 +91,7 @@ def cells(means: pd.DataFrame, one: Case | None, *names: str) -> list[str]:
     texts = []
     for name in names:
         places = 0 if name == WAIT else 2 if name == FAILED else 1
-        error = row[name, "sem"]
-        texts.append(number(row[name, "mean"], places) + ("" if pd.isna(error) else f" ± {number(error, places)}"))
+        texts.append(with_error(row[name, "mean"], row[name, "sem"], places))
     return texts
 
 
@@ -131,11 +138,10 @@ def schedulers(means: pd.DataFrame) -> str:
 
 def tables(folder: Path = DATA) -> dict[str, str]:
     """Return every table."""
-    samples = samples_in(folder)
-    judged_here = judged(samples)
+    runs = read_runs(folder / RUNS.name)
+    judged_here = judged(samples_in(folder, runs))
     ours = judged_here[""]
-    runs = common(read_runs(folder / RUNS.name)).groupby(list(Case._fields))
-    means = runs[[GOODPUT, RUNNING, FAILED, WAIT]].agg(["mean", "sem"])
+    means = common(runs).groupby(list(Case._fields))[[GOODPUT, RUNNING, FAILED, WAIT]].agg(["mean", "sem"])
     return {
         "summary": counts_table({"": ours}),
         "longer-summary": counts_table({"": judged_here["longer"]}),

@@ -12,12 +12,12 @@ from papers.runs import FIXED
 from papers.statements import DIRECTION, YES, Samples, statements_of
 from papers.varcap import prices, tables
 from papers.varcap.fairness import unfairness
-from papers.varcap.frames import FAILED, GOODPUT, Case
+from papers.varcap.frames import FAILED, GOODPUT, Case, read_runs
 from papers.varcap.measures import EIGHTFOLD, MEASURES, NO_FAILURES, Quantity, acceptable, case, held, of, times
 
 PRINTED = (49, 60, 63, 69, 74, 83)
 """Acceptable variation of LongShort in % of the mean capacity at losses of 7 to 20 % (Table 7.3)."""
-SAMPLES = tables.samples_in(tables.DATA)
+SAMPLES = tables.samples_in(tables.DATA, read_runs(tables.RUNS))
 
 
 @pytest.fixture(scope="module")
