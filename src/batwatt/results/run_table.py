@@ -166,15 +166,15 @@ class RunTable:
         neither = (inside & ~self.completed & ~stopped & ~saved)[self.chains.last]
         self.useful = self.completed | going | saved | (migrated & lives)
         self.aborted = self.killed | (migrated & ~lives & ~neither)
-        over = self.completed[self.chains.last]
-        over[self.in_workload] |= np.isin(job[self.in_workload], job[self.completed & self.in_workload])
-        self.rewarded = self.useful & over
         self.lasted_s = np.minimum(self.finish_s, window.end_s) - np.maximum(self.start_s, window.begin_s)
         self.partly = self.completed & self.in_workload & (self.kind == REMAINDER)
         count = len(self.declared.submit_s)
         self.completed_s = np.full(count, math.nan)
         rows = np.flatnonzero(whole & self.in_workload)
         np.fmax.at(self.completed_s, job[rows], self.finish_s[rows])
+        # the last is for the index -1, of jobs that the scheduler made
+        ended = np.append(window.holds(self.completed_s), False)
+        self.rewarded = self.useful & np.where(self.in_workload, ended[job], self.completed[self.chains.last])
         failed = run & ~self.beyond & np.where(self.state == REJECTED, self.itself, ~succeeded & ~stopped)
         out = np.zeros(count, dtype=np.bool_)
         out[job[failed & self.in_workload]] = True

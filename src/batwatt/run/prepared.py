@@ -48,7 +48,7 @@ from batwatt.run.find_scheduler import (
 )
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import EVENTS, Scheduler
-from batwatt.scheduling.capacity import CapacityScheduler
+from batwatt.scheduling.capacity import CapacityScheduler, machines_fed
 from batwatt.scheduling.job import request_s
 
 _log = logging.getLogger(__name__)
@@ -248,8 +248,7 @@ class PreparedRun:
                 raise InputError("envelope", problem, "give a capacity in machines, or let it switch them off")
             if spec.config.energy is False:
                 options.setdefault("switch", False)
-            fed = MachinePower.of(self.platform).fed_by(envelope)
-            capacity = fed if capacity is None else least_of(capacity, fed)
+            capacity = machines_fed(capacity, envelope, self.platform, 0)
             options["capacity"] = capacity
             options.pop("envelope", None)
             if spec.window is not None:

@@ -223,7 +223,7 @@ class CapacityScheduler(Scheduler[Settings]):
 def machines_fed(
     capacity: Timeline | None, envelope: Timeline | None, platform: Platform | None, machines: int
 ) -> Timeline:
-    """Return how many of `machines` a capacity and an envelope in W allow, the less of both. Raises InputError."""
+    """Return the machines that a capacity and an envelope in W allow; `machines` without both. Raises InputError."""
     if envelope is None:
         return Timeline((0.0,), (float(machines),), MACHINES) if capacity is None else capacity
     if platform is None:
