@@ -13,7 +13,7 @@ MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope pow
 # the compiled form stands for the sources that it was made of: make it again if one differs
 COMPILE = $(BIN)/python -c 'import sys; from batwatt import units; sys.exit(units.__file__.endswith(".py"))' || $(PIP) --editable .
 
-.PHONY: install help run test coverage same-bytes lint docs wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: install compiled help run test coverage same-bytes lint docs wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 install: $(BIN)/batwatt  ## install in .venv, compiled where there is a C compiler
 	@$(COMPILE)
@@ -40,8 +40,11 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 	  -c 'EASY Slowdown HFLD={"backfilling": "easy", "order": "slowdown", "response": "hfld"}' \
 	  -c 'EASY Slowdown no configuration={"backfilling": "easy", "order": "slowdown", "response": "none"}'
 
-test: $(VENV)/test  ## all tests, of the compiled form where there is a C compiler; of Python with BATWATT_PURE=1
+# what the tests and the experiments need, compiled where there is a C compiler
+compiled: $(VENV)/test
 	@$(COMPILE)
+
+test: compiled  ## all tests, of the compiled form where there is a C compiler; of Python with BATWATT_PURE=1
 	$(LIMIT) $(PYTEST) --durations 30
 
 coverage: $(VENV)/dev  ## the lines and branches that the tests run, in out/coverage; leaves the Python form: `make install` compiles again
@@ -85,28 +88,28 @@ profiles: $(VENV)/dev  ## check that the power profiles are what their script ma
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
 	$(BIN)/python power_profiles/make_profiles.py --check
 
-igsc22: $(VENV)/test  ## the experiments of the powercap paper: the study, its page
+igsc22: compiled  ## the experiments of the powercap paper: the study, its page
 	$(BIN)/python -m papers.igsc22.sources
 	$(BIN)/batwatt study papers/igsc22/study.yaml
 	$(BIN)/python -m papers.igsc22.decisions
 	$(BIN)/python -m papers.igsc22.tables results/igsc22
 
-pmbs23: $(VENV)/test  ## the experiments of the riskaware paper, in part: the study, its page
+pmbs23: compiled  ## the experiments of the riskaware paper, in part: the study, its page
 	$(BIN)/python -m papers.generators papers/pmbs23/inputs.yaml study
 	$(BIN)/batwatt study papers/pmbs23/study.yaml
 	$(BIN)/python -m papers.pmbs23.tables results/pmbs23
 
-varcap: $(VENV)/test  ## the experiments of the varcap dissertation, in part: the studies, its page
+varcap: compiled  ## the experiments of the varcap dissertation, in part: the studies, its page
 	$(BIN)/python -m papers.generators papers/varcap/inputs.yaml study prices
 	for name in study prices; do $(BIN)/batwatt study papers/varcap/$$name.yaml || exit; done
 	$(BIN)/python -m papers.varcap.tables results/varcap results/varcap-prices
 
-checkpoint: $(VENV)/test  ## experiments on checkpoint planning: the study, its page
+checkpoint: compiled  ## experiments on checkpoint planning: the study, its page
 	$(BIN)/python -m papers.generators papers/checkpoint/inputs.yaml study
 	$(BIN)/batwatt study papers/checkpoint/study.yaml
 	$(BIN)/python -m papers.checkpoint.tables results/checkpoint
 
-carbon: $(VENV)/test  ## experiments of the carbon thesis: the small plans; with SIGNAL=FILE (papers/carbon/README.md) all plans, its page
+carbon: compiled  ## experiments of the carbon thesis: the small plans; with SIGNAL=FILE (papers/carbon/README.md) all plans, its page
 	$(BIN)/python -m papers.carbon.study papers/carbon/small.yaml power_profiles/carbon/carbon-hourly.csv results/carbon-small
 ifdef SIGNAL
 	$(BIN)/python -m papers.carbon.study papers/carbon/study.yaml $(SIGNAL) results/carbon
