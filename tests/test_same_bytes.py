@@ -29,8 +29,8 @@ LINES = [shlex.split(part) for line in (SHARED, *commands().values()) for part i
 WORDS = {word for line in LINES for word in line}
 TEXT = "\n".join(" ".join(line) for line in LINES)
 OUTSIDE = {"--dask", "--batsim", "--batsim-arg", "--forward-profiles-at-begin", "--time-limit"}
-OUTSIDE |= {"--version", "--simgrid-version"}
-"""Options that need a cluster or a real Batsim, or whose output depends on time or on the version."""
+OUTSIDE |= {"--version", "--simgrid-version", "--token-file"}
+"""Options that need a cluster, a real Batsim or a real Slurm, or whose output depends on time or on the version."""
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -14,7 +15,7 @@ from batwatt.batsim.adapters import serve
 from batwatt.batsim.batsim4 import EngineConfig, read_message, read_reply, write_message
 from batwatt.batsim.bs import Bs
 from batwatt.batsim.events import Message, Reply
-from batwatt.batsim.wire import SchedulerSocket
+from batwatt.batsim.wire import EngineSocket, SchedulerSocket
 from batwatt.engine.core import Engine
 from batwatt.errors import BatwattError, PeerError, ProtocolError
 from batwatt.model.platform import Host, Platform, PState
@@ -271,3 +272,35 @@ def test_bytes_that_are_no_frames_do_not_hold_the_scheduler_up():
         knock.sendall(b"\x01\x00\x02\x00x")
         with knock, pytest.raises(PeerError, match="silent for 1 s"):
             link.begin()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "words"),
+    [("0123456789abcdef", None), ("another secret!!", "has another token, or none"), (None, "silent|token")],
+)
+def test_a_scheduler_has_to_have_the_token(theirs, words):
+    """Whoever listens first commands the engine's side, so it sends nothing to a side without the secret."""
+    received = []
+
+    def play(socket):
+        with contextlib.suppress(PeerError):
+            received.append(socket.message())
+            socket.reply(Reply(0.0, []))
+
+    begin = engine().message()
+    with SchedulerSocket("tcp://127.0.0.1:*", 3.0, token=theirs) as scheduler:
+        thread = threading.Thread(target=play, args=(scheduler,))
+        thread.start()
+        with EngineSocket(scheduler.endpoint, 2.0, "0123456789abcdef") as ours:
+            if words is None:
+                assert ours.ask(begin).decisions == []
+            else:
+                with pytest.raises(PeerError, match=words):
+                    ours.ask(begin)
+        thread.join(10.0)
+    assert len(received) == (words is None)
+
+
+def test_the_folder_of_a_socket_is_closed_to_others(tmp_path):
+    with SchedulerSocket(f"ipc://{tmp_path}/s/scheduler"):
+        assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700

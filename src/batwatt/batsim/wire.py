@@ -7,6 +7,7 @@ first frame of Batsim 5 is the length of a text for the scheduler (u32), and tha
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
 import re
@@ -22,6 +23,7 @@ from typing import Any, Self
 
 import zmq
 from batsim.batsim import BatsimScheduler
+from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
 from batwatt.batsim.batsim4 import read_message, read_reply, write_message, write_reply
@@ -43,6 +45,7 @@ LENGTH = struct.Struct("<I")
 JSON_FLAG = 2
 """Flag of the answer to that frame: messages are JSON."""
 
+_REFUSED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 _JOINED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED
 _LEFT = zmq.EVENT_DISCONNECTED
 
@@ -50,29 +53,45 @@ _LEFT = zmq.EVENT_DISCONNECTED
 class _Socket:
     """A ZeroMQ socket with a supervised receive; a context manager."""
 
-    def __init__(self, kind: int, endpoint: str, bind: bool) -> None:
+    def __init__(self, kind: int, endpoint: str, bind: bool, token: str | None = None) -> None:
         self._context = zmq.Context()
         self._socket = self._context.socket(kind)
         self._socket.setsockopt(zmq.LINGER, LINGER_MS)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
-        self._monitor = self._socket.get_monitor_socket(_JOINED | _LEFT | zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        if token is not None:
+            self._encrypt(token, bind)
+        self._monitor = self._socket.get_monitor_socket(_JOINED | _LEFT | _REFUSED | zmq.EVENT_HANDSHAKE_SUCCEEDED)
         self._peers: set[int] = set()
         self._greeted: set[int] = set()
         self._lost = False
+        self._refused = False
         self._talking = False
         self._bind = bind
         try:
             if bind:
+                if endpoint.startswith("ipc://") and not endpoint.startswith("ipc://@"):
+                    # a user that may enter the folder may play the scheduler
+                    Path(endpoint.removeprefix("ipc://")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._socket.bind(endpoint)
             else:
                 self._socket.connect(endpoint)
-        except (zmq.ZMQError, ValueError) as error:
+        except (zmq.ZMQError, ValueError, OSError) as error:
             self.close()
             verb = "listen on" if bind else "connect to"
             raise InputError(
                 endpoint, f"cannot {verb} it ({error})", "give an endpoint such as tcp://127.0.0.1:28000"
             ) from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def _encrypt(self, token: str, bind: bool) -> None:
+        """Set the keys of CURVE: that of the side that binds is made from the token, which so proves that it has it."""
+        secret = z85.encode(hashlib.sha256(b"batwatt scheduler " + token.encode()).digest())
+        if bind:
+            self._socket.curve_server = True
+            self._socket.curve_secretkey, self._socket.curve_publickey = secret, zmq.curve_public(secret)
+        else:
+            self._socket.curve_serverkey = zmq.curve_public(secret)
+            self._socket.curve_publickey, self._socket.curve_secretkey = zmq.curve_keypair()
 
     def __enter__(self) -> Self:
         return self
@@ -97,6 +116,8 @@ class _Socket:
                 self._peers.discard(event["value"])
                 # also if it connects again, as after a frame that is too long: that frame is lost
                 self._lost |= event["value"] in self._greeted
+            elif event["event"] & _REFUSED:
+                self._refused = True
             else:
                 self._greeted |= self._peers
                 self._talking |= not self._bind
@@ -123,6 +144,8 @@ class _Socket:
                 break
             if death:
                 raise PeerError(death)
+            if self._refused and not self._bind:
+                raise PeerError(f"{who} has another token, or none")
             now_s = time.monotonic()
             left_s = (left_s or now_s) if left else None
             if left_s is not None and now_s - left_s >= LAST_WORDS_S:
@@ -167,9 +190,10 @@ class SchedulerSocket(_Socket):
         patience_s: float | None = None,
         alive: Callable[[], str | None] = _unsupervised,
         protocol: int | None = None,
+        token: str | None = None,
     ) -> None:
-        """Listen on `endpoint`; `protocol` is the only accepted one, None: 4 or 5."""
-        super().__init__(zmq.REP, endpoint, bind=True)
+        """Listen on `endpoint`; `protocol` is the only accepted one, None: 4 or 5; `token`: secret of both sides."""
+        super().__init__(zmq.REP, endpoint, bind=True, token=token)
         self._patience_s = patience_s
         self._protocol = protocol
         self._first: bytes | None = None
@@ -211,10 +235,10 @@ class SchedulerSocket(_Socket):
 
 
 class EngineSocket(_Socket):
-    """Batsim's side, which connects to the scheduler."""
+    """Batsim's side, which connects to the scheduler; `token`: secret that the scheduler has to have."""
 
-    def __init__(self, endpoint: str, patience_s: float | None = None) -> None:
-        super().__init__(zmq.REQ, endpoint, bind=False)
+    def __init__(self, endpoint: str, patience_s: float | None = None, token: str | None = None) -> None:
+        super().__init__(zmq.REQ, endpoint, bind=False, token=token)
         self._patience_s = patience_s
         self._who = f"the scheduler at {self.endpoint}"
 
@@ -222,6 +246,11 @@ class EngineSocket(_Socket):
         """Send a message and return its reply. Raises PeerError."""
         self._socket.send(write_message(message).encode())
         return read_reply(_decoded(self.receive(self._patience_s, _unsupervised, self._who), self._who))
+
+    def tell(self, message: Message) -> None:
+        """Send a last message and wait for no reply; nothing where a reply is due."""
+        with suppress(zmq.ZMQError):
+            self._socket.send(write_message(message).encode(), zmq.NOBLOCK)
 
 
 GRACE_S = 5.0

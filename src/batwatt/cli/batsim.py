@@ -24,9 +24,11 @@ from batwatt.cli.options import (
     Plugins,
     SchedulerName,
     Timeout,
+    TokenFile,
     at_most,
     hosts_of,
     patience_of,
+    token_of,
 )
 from batwatt.cli.printing import manners, note
 from batwatt.errors import DeadlockError, InputError, printable
@@ -101,6 +103,7 @@ def serve_command(
     envelope: EnvelopeFile = None,
     capacity: CapacityText = None,
     socket: Annotated[str, typer.Option("--socket", help="Endpoint to listen on for Batsim.")] = DEFAULT_ENDPOINT,
+    token_file: TokenFile = None,
     timeout: Timeout = 0.0,
     protocol: Annotated[
         int | None,
@@ -148,7 +151,7 @@ def serve_command(
 
     # errors come before the wait for Batsim, unless its text may bring a missing option
     made = None if protocol == 5 else make_scheduler(scheduler, settings, defaults=run_options)
-    with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
+    with SchedulerSocket(socket, patience_s, protocol=protocol, token=token_of(token_file)) as link:
         note(f"listening on {link.endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
         init = link.begin()
         brought = options_from([init], INIT) if init and init.strip() else {}

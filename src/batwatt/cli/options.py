@@ -264,6 +264,31 @@ class RunMachines(MachineChoice):
         return super().spec(platform, workloads, long_s=long_s, **more)
 
 
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        help="File with a secret that both sides of the socket have.",
+        rich_help_panel=ENGINE,
+        show_default="none",
+    ),
+]
+
+
+def token_of(path: Path | None) -> str | None:
+    """Return the secret in a file; None without a file. Raises InputError if others may read it, or it is short."""
+    if path is None:
+        return None
+    try:
+        text, mode = path.read_text(encoding="utf-8").strip(), path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise InputError(path, f"cannot be read ({error})", "write a secret into it") from None
+    if mode & 0o077 or len(text) < 16:
+        problem = "may be read by others" if mode & 0o077 else "has fewer than 16 characters"
+        raise InputError(path, problem, "make one with (umask 77; head -c 32 /dev/urandom | base64 > FILE)")
+    return text
+
+
 def patience_of(timeout_s: float) -> float | None:
     """Return the longest wait for another process in s; None: no limit. Raises InputError."""
     if not 0.0 <= timeout_s < math.inf:
