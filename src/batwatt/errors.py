@@ -63,6 +63,8 @@ class BatwattError(Exception):
     """Base of all errors meant for the user; the CLI prints the message and exits with `exit_code`."""
 
     exit_code = 1
+    outlasts_signals = False
+    """True if the exit code holds also for a process that a signal has ended."""
 
     def __init__(self, text: object) -> None:
         super().__init__(message(text))

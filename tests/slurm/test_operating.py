@@ -16,7 +16,7 @@ from waiting import wait_for
 from batwatt.slurm.commands import ENDED, Handover, SlurmCommands, SlurmSilentError
 
 FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}', "--operate")
-FRUGAL = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope")
+FRUGAL = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--allow-fall", "100", "--envelope")
 
 
 def test_jobs_start_where_the_scheduler_says(cluster, platform):
@@ -35,12 +35,22 @@ def test_jobs_start_where_the_scheduler_says(cluster, platform):
     assert len(_ids(hosts[f"slurm!{numbers[-1]}"])) == 2
 
 
-def test_a_scheduler_at_a_socket(cluster, platform):
+@pytest.mark.parametrize("kind", ["file", "token"])
+def test_a_scheduler_at_a_socket(cluster, platform, kind):
     number, port = cluster.submit(0.3, 2), cluster.ports + cluster.nodes + 2
     options = '{"response": "none", "order": "fcfs"}'
-    words = ["serve", "-s", "powercap", "-o", options, "-p", str(platform), "--socket", f"tcp://127.0.0.1:{port}"]
-    server = subprocess.Popen([sys.executable, "-m", "batwatt", *words], stderr=subprocess.DEVNULL)
-    with Session(platform, "--socket", f"tcp://127.0.0.1:{port}", "--operate", "--once") as session:
+    place = f"ipc://{platform.parent}/session_socket/scheduler"
+    words: tuple[str, ...] = ()
+    if kind == "token":
+        token = platform.parent / "token"
+        token.touch(mode=0o600)
+        token.write_text("0123456789abcdef")
+        place, words = f"tcp://127.0.0.1:{port}", ("--token-file", str(token))
+    serve = ["serve", "-s", "powercap", "-o", options, "-p", str(platform), "--socket", place, *words]
+    server = subprocess.Popen([sys.executable, "-m", "batwatt", *serve], stderr=subprocess.DEVNULL)
+    # the file is where a session looks for it
+    at = ("--socket", place) if kind == "token" else ()
+    with Session(platform, *at, *words, "--operate", "--once") as session:
         session.ends()
     assert server.wait(20) == 0
     assert cluster.job(number)["NodeList"] == "n[1-2]"
@@ -189,7 +199,7 @@ def test_a_slurmctld_that_restarts_is_waited_for(cluster, platform):
     assert len(session.decisions("EXECUTE_JOB")) == 4 + sum(int(job["Restarts"]) for job in jobs)
     cluster.stop_controller()
     with pytest.raises(SlurmSilentError):
-        SlurmCommands(Handover("partition", "green"), ["n1"]).hold(numbers[0])
+        SlurmCommands(Handover("partition", "green"), ["n1"]).cancel(numbers[0])
 
 
 def test_a_killed_bridge_goes_on_and_starts_nothing_twice(cluster, platform):

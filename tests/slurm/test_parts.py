@@ -2,21 +2,33 @@
 
 import json
 import os
-import time
-from collections import deque
+import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
+from waiting import wait_for
 
 from batwatt.batsim import events as ev
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.servers import expand
 from batwatt.slurm.account import Account, Feed, PowerMeter, _AccountRow
-from batwatt.slurm.book import Book, Journal, only_one, same_decisions
-from batwatt.slurm.bridge import Bridge, KillRule, SessionClock, Watched
-from batwatt.slurm.commands import _FIELDS, Handover, SlurmCommands, SlurmError, SlurmNode, SlurmSilentError
+from batwatt.slurm.actions import Actions, KillRule
+from batwatt.slurm.book import Book, Journal, same_decisions
+from batwatt.slurm.bridge import Bridge, SessionClock, Watched
+from batwatt.slurm.commands import (
+    _FIELDS,
+    Handover,
+    Mark,
+    SlurmCommands,
+    SlurmError,
+    SlurmNode,
+    SlurmSilentError,
+    Snapshot,
+)
+from batwatt.slurm.presence import ClusterLock, OtherSessionError
 from batwatt.slurm.session import Session
 
 
@@ -70,8 +82,9 @@ def scripted(answers):
     return slurm
 
 
-_JOB = "7_1 7 PENDING JobHeldUser 2-4 1-00:00:00 p (null) ada (null) 100 N/A N/A N/A 0 0 0"
-ROW = (*_JOB.split(), "", "", "(null)")
+_JOB = "7_1 7 PENDING JobHeldUser 2 1-00:00:00 p (null) ada (null) 100 N/A N/A N/A 0 0 0"
+NODE = SlurmNode("n1", frozenset(("idle",)), 16)
+ROW = (*_JOB.split(), "", "(null)", "4", "0", "(null)", "", "(null)", "N/A", "N/A", "N/A", "N/A", "(null)", "N/A")
 
 
 def squeue_of(*cells):
@@ -80,8 +93,9 @@ def squeue_of(*cells):
 
 
 def test_a_comment_cannot_pretend_to_be_another_job():
-    squeue = squeue_of(*ROW[:-1], "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x")
-    slurm = scripted({"squeue": squeue, "sinfo": lambda words: "n1|idle+cloud|16|disk | fan|\x1f\n"})
+    squeue = squeue_of(*ROW[:18], "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x", *ROW[19:])
+    sinfo, scontrol = (lambda words: "n1|idle+cloud|16|disk | fan|\x1f\n"), (lambda words: "No reservations")
+    slurm = scripted({"squeue": squeue, "sinfo": sinfo, "scontrol": scontrol})
     snapshot = slurm.read()
     assert len(ROW) == len(_FIELDS) and set(snapshot.jobs) == {"7_1"}
     job = snapshot.jobs["7_1"]
@@ -157,7 +171,8 @@ def test_hosts_out_of_service_do_not_keep_a_request(book):
 def test_a_job_on_other_nodes_has_failed_but_one_that_completes_lists_only_those_not_yet_free(book):
     book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1")])
     squeue = squeue_of(*ROW[:17], book.platform.hosts[0].name, *ROW[18:])
-    job = scripted({"squeue": squeue, "sinfo": lambda words: ""}).read().jobs["7_1"]
+    nothing = {name: lambda words: "" for name in ("sinfo", "scontrol")}
+    job = scripted({"squeue": squeue, **nothing}).read().jobs["7_1"]
     elsewhere = [
         Bridge._elsewhere(SimpleNamespace(book=book), book.present["12"], replace(job, state=state))
         for state in ("RUNNING", "COMPLETING")
@@ -177,25 +192,64 @@ def test_a_host_is_out_after_two_looks():
 # journal --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_journal_without_its_last_half_line(tmp_path):
-    journal = Journal(tmp_path / "j.jsonl")
-    journal.open()
-    journal.write("begin", begin_s=5.0)
+def journal_of_a_session(path):
+    """Write a journal of a session with one exchange; return it and the reply."""
+    journal = Journal(path)
+    journal.begin(begin_s=5.0)
     message = ev.Message(1.0, [ev.RequestedCall(1.0)])
     reply = ev.Reply(1.0, [ev.CallMeLater(1.0, 7.0)])
     journal.exchange(message, reply)
+    journal.write("note", what="test")
     journal.close()
+    return journal, reply
+
+
+def test_a_journal_without_its_last_half_line(tmp_path):
+    journal, reply = journal_of_a_session(tmp_path / "j.jsonl")
     with journal.path.open("a") as file:
         file.write('{"kind": "exch')
     again = Journal(journal.path)
     begin, exchanges = again.session()
     assert begin["begin_s"] == 5.0 and same_decisions(exchanges[0][1], reply)
     assert not same_decisions(exchanges[0][1], ev.Reply(1.0, [ev.CallMeLater(1.0, 8.0)]))
-    again.open()
+    again.resume()
     again.write("end", why="over")
     again.close()
     assert Journal(journal.path).session() is None
-    assert all(json.loads(line) for line in journal.path.read_text().splitlines())
+    assert [json.loads(line)["n"] for line in journal.path.read_text().splitlines()] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda lines: [lines[0], lines[1].replace("7.0", "8.0"), lines[2]], "line 2: is no line of a journal, or not"),
+        (lambda lines: [lines[0], "garbage\n", *lines[1:]], "line 2: is no line of a journal"),
+        (lambda lines: [lines[0], lines[2]], "line 2: has the number 3: lines are missing"),
+        (lambda lines: [lines[0], lines[1][:40], "\0" * 40 + "\n", lines[2]], "line 2: is no line of a journal"),
+    ],
+)
+def test_a_damaged_journal_names_its_line_and_fresh_puts_it_aside(tmp_path, damage, problem):
+    journal, _ = journal_of_a_session(tmp_path / "j.jsonl")
+    journal.path.write_text("".join(damage(journal.path.read_text().splitlines(keepends=True))))
+    with pytest.raises(InputError, match=rf"{problem}.*; give --fresh"):
+        Journal(journal.path).session()
+    fresh = Journal(journal.path)
+    fresh.begin(begin_s=6.0)
+    fresh.close()
+    assert Journal(journal.path).session()[0]["begin_s"] == 6.0
+    assert (tmp_path / "j.jsonl.1").exists()
+
+
+def test_a_full_journal_goes_on_in_a_new_file(tmp_path):
+    journal = Journal(tmp_path / "j.jsonl", most_bytes=1000)
+    for i in range(12):
+        journal.begin(begin_s=float(i))
+        while not journal.full:
+            journal.write("note", what="x" * 50)
+    journal.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["j.jsonl", *(f"j.jsonl.{i}" for i in range(1, 10))]
+    begins = [json.loads((tmp_path / f"j.jsonl{end}").read_text().splitlines()[0]) for end in ("", ".1", ".9")]
+    assert [row["begin_s"] for row in begins] == [11.0, 10.0, 2.0]
 
 
 OTHERS_FILE = "is a pipe, or also the file of another name"
@@ -219,7 +273,7 @@ def test_planted_files_of_a_session(tmp_path, name, plant, problem):
     plant(folder / name, thesis)
     with pytest.raises(InputError, match=rf"{name}: cannot be written \({problem}\)"):
         if name.endswith(".jsonl"):
-            Journal(folder / name).open()
+            Journal(folder / name).begin()
         else:
             Account(read_platform("platforms/small.xml"), folder / "s", shadow=False).open(resumed=False)
     assert thesis.read_text() == "first\nmine" and not (tmp_path / "new").exists()
@@ -235,32 +289,127 @@ def test_a_clock_that_jumps_moves_no_session(monkeypatch):
     last = [(ev.Message(500.0, []), ev.Reply(500.0, []))]
     spec = SimpleNamespace(fresh=False, operate=True, speed=60.0, identity=identity)
     journal = SimpleNamespace(session=lambda: ({"begin_s": 2e9, **identity}, last), path="x")
-    clock, past, totals = Session._resumed(SimpleNamespace(spec=spec, journal=journal))
-    assert past == last and totals is None and 500.0 <= clock.now_s() < 560.0
+    clock, past, begin = Session._resumed(SimpleNamespace(spec=spec, journal=journal))
+    assert past == last and "totals" not in begin and 500.0 <= clock.now_s() < 560.0
     spec.identity = {"speed": 1.0}
     with pytest.raises(InputError, match=r"with speed 60.0, not 1.0; give the same, or --fresh"):
         Session._resumed(SimpleNamespace(spec=spec, journal=journal))
 
 
-def test_a_controller_that_stops_while_a_start_is_carried_out_is_waited_for():
-    calls, notes = [], []
+def test_a_command_without_an_answer_stops_no_other_and_is_repeated(book):
+    """Slurm is silent while the first of two starts is carried out: the second goes on, the first comes again."""
+    calls, notes, stalled = [], [], threading.Event()
 
-    def act(snapshot, own):
-        calls.append(snapshot)
-        raise SlurmSilentError("scontrol: no answer within 60 s")
+    class Stalled(SlurmCommands):
+        def launch(self, job, hosts):
+            calls.append((job.number, tuple(hosts)))
+            if job.number == "12" and len(calls) < 3:
+                stalled.wait(20.0)
+                raise SlurmSilentError("scontrol: no answer within 60 s")
 
-    book = SimpleNamespace(decide=calls.append, everyone=3)
-    journal = SimpleNamespace(exchange=lambda *_: None, write=lambda kind, **values: notes.append(values["what"]))
-    actions, clock = SimpleNamespace(act=act), SessionClock(0.0)
-    bridge = Bridge(None, book, actions, journal, None, None, None, clock, 0.5, once=True, tells=False, past=deque())
-    bridge._snapshot = snapshot = SimpleNamespace()
-    decisions = [ev.ExecuteJob(0.0, "slurm!1", "0")]
-    began_s = time.monotonic()
-    bridge.reply(ev.Reply(0.0, decisions))
-    assert calls == [decisions, snapshot]
-    # the next poll reads a new snapshot and repeats the start
-    assert bridge._snapshot is None and notes == ["Slurm is silent"]
-    assert began_s + 1.0 <= bridge._next_poll_s <= time.monotonic() + 1.0
+    book.tell([ev.JobSubmitted(0.0, "slurm!13", {"res": 1, "walltime": 60.0, "profile": "p60"}, None)])
+    book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1"), ev.ExecuteJob(1.0, "slurm!13", "2")])
+    machine = Stalled(Handover("partition", "p"), ["n1"])
+    job = job_of_row()
+    jobs = {number: replace(job, number=number) for number in ("12", "13")}
+    snapshot = Snapshot(0.0, 0.0, jobs, {host.name: NODE for host in book.platform.hosts})
+    actions = Actions(machine, book, KillRule(), "", lambda what, **values: notes.append((what, values["job"])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("batwatt.slurm.actions.TURN_S", 0.2)
+        patch.setattr("batwatt.slurm.actions.AGAIN_S", 0.0)
+        actions.act(snapshot, 0)
+        assert [call[0] for call in calls] == ["12", "13"] and book.present["13"].launched_s > 0.0
+        # under way: not begun again
+        actions.act(snapshot, 0)
+        assert len(calls) == 2 and not notes
+        stalled.set()
+        wait_for(lambda: notes == [("failed", "slurm!12")], 5.0, "the silence is noted")
+        actions.act(snapshot, 0)
+        assert len(calls) == 2
+        actions.act(snapshot, 0)
+    actions.finish()
+    assert [call[0] for call in calls] == ["12", "13", "12"] and not book.present["12"].requested
+
+
+@pytest.mark.parametrize(
+    ("mark", "text"),
+    [
+        (Mark("held"), "batwatt: held"),
+        (Mark("left", "a [b]\nc"), "batwatt: left a b c"),
+        (
+            Mark("started", "", "2-4", "see [ticket 7]\nand more]"),
+            "batwatt: started [nodes 2-4] [was see [ticket 7]\nand more]]",
+        ),
+        (Mark("held", "why", "", "batwatt is fine"), "batwatt: held why [was batwatt is fine]"),
+    ],
+)
+def test_a_mark_stores_what_was_there(mark, text):
+    assert str(mark) == text
+    again = Mark.of(text)
+    assert (again.state, again.nodes, again.before) == (mark.state, mark.nodes, mark.before)
+    assert Mark.of(mark.before) is None and Mark.of("batwatts: held") is None
+
+
+@pytest.mark.parametrize(("level", "allowed"), [("", False), ("None", False), ("Operator", True)])
+def test_a_user_needs_the_right_to_operate(monkeypatch, level, allowed):
+    slurm = scripted(
+        {"scontrol": lambda words: "SlurmUser = slurm(64030)\nClusterName = toy", "sacctmgr": lambda words: level}
+    )
+    slurm.run = (lambda run: lambda *words: "green" if words[0] == "sinfo" else run(*words))(slurm.run)
+    slurm.nodes = dict
+    monkeypatch.setattr("os.geteuid", lambda: 65534)
+    if allowed:
+        assert slurm.check_cluster(switches=False, operates=True) == "toy"
+    else:
+        with pytest.raises(InputError, match="nobody may not change jobs of others; run as root or slurm"):
+            slurm.check_cluster(switches=False, operates=True)
+    monkeypatch.setattr("os.geteuid", lambda: 64030)
+    assert slurm.check_cluster(switches=False, operates=True) == "toy"
+
+
+def job_of_row(**cells):
+    """Return the job of ROW, some of its cells changed."""
+    row = dict(zip(_FIELDS, ROW, strict=True)) | cells
+    return scripted({})._job(list(row.values()))
+
+
+@pytest.mark.parametrize(
+    ("cells", "demand"),
+    [
+        ({}, ""),
+        ({"Feature": "fast"}, "--constraint=fast"),
+        ({"ReqNodes": "n2"}, "--nodelist=n2"),
+        ({"Licenses": "lic:1"}, "--licenses=lic:1"),
+        ({"tres-per-node": "gres:gpu:1"}, "--gres=gres:gpu:1"),
+        ({"Reservation": "R"}, "--reservation=R"),
+        ({"HetJobID": "11"}, "a heterogeneous job=11"),
+        ({"Contiguous": "1"}, "--contiguous"),
+        ({"Contiguous": "1", "NumNodes": "1"}, ""),
+        ({"Partition": "green,other"}, "--partition=green,other"),
+    ],
+)
+def test_a_demand_that_no_scheduler_knows(cells, demand):
+    assert job_of_row(**cells).demand == demand
+
+
+@pytest.mark.parametrize(("text", "commands"), [("Invalid job id specified for job 13", 1), ("no right to do this", 7)])
+def test_a_batch_without_one_job(text, commands):
+    """Slurm does what it can of a list and fails: the error belongs to the job that it names, or to one by halves."""
+    calls = []
+
+    def answer(words):
+        calls.append(words)
+        if "13" in words[2].removeprefix("jobid=").split(","):
+            error = SlurmError(text)
+            error.output = text
+            raise error
+        return ""
+
+    slurm = scripted({"scontrol": answer})
+    jobs = [replace(job_of_row(), number=str(i)) for i in range(10, 18)]
+    assert list(slurm.take(jobs)) == ["13"]
+    assert calls[0][2:] == ("jobid=10,11,12,13,14,15,16,17", "priority=0", "admincomment=batwatt: held [nodes 2-4]")
+    assert len(calls) == commands
 
 
 def test_a_file_that_is_no_journal(tmp_path):
@@ -285,33 +434,107 @@ def test_the_account_of_a_session_has_no_formulas(tmp_path):
     assert len((tmp_path / "out/s_starts.csv").read_text().splitlines()) == 2
 
 
-def test_one_at_a_time():
-    with only_one("test-cluster"):
-        with pytest.raises(InputError, match="another `batwatt slurm`"), only_one("test-cluster"):
+class Nodes:
+    """Comments of the nodes of a cluster, as a machine sees them."""
+
+    names = ("n1", "n2")
+    handover = Handover("partition", "green")
+
+    def __init__(self):
+        self.comments = {"n1": "fan [is] loud", "n2": "", "n3": ""}
+
+    def node_comments(self):
+        return dict(self.comments)
+
+    def comment_nodes(self, comments):
+        self.comments |= comments
+
+
+def test_one_at_a_time(monkeypatch):
+    nodes = Nodes()
+    one, other = ClusterLock(nodes, "test-cluster"), ClusterLock(nodes, "test-cluster")
+    with one.held():
+        assert nodes.comments["n1"].startswith("batwatt ") and nodes.comments["n1"].endswith(" [was fan [is] loud]")
+        with pytest.raises(InputError, match="another `batwatt slurm` operates it on this machine"), other.held():
             pass
-        with only_one("test-cluster-2"):
+        # another machine has a socket of its own, and sees the comment
+        monkeypatch.setattr("socket.gethostname", lambda: "elsewhere")
+        with (
+            pytest.raises(InputError, match=r"on \S+ operates partition green, seen \d s ago; end that one first"),
+            ClusterLock(nodes, "test-cluster-2").held(),
+        ):
             pass
+        one._next_s = 0.0
+        one.beat()
+    assert nodes.comments == {"n1": "fan [is] loud", "n2": "", "n3": ""}
+
+
+def test_a_session_that_was_killed_elsewhere_frees_the_cluster_after_minutes():
+    nodes = Nodes()
+    nodes.comments["n3"] = "batwatt elsewhere partition green 2026-01-01T00:00:00+00:00"
+    with ClusterLock(nodes, "test-cluster").held():
+        nodes.comments["n2"] = f"batwatt elsewhere partition green {datetime.now(UTC).isoformat()}"
+        lock = ClusterLock(nodes, "test-cluster")
+        with pytest.raises(OtherSessionError, match="elsewhere operates partition green"):
+            lock.beat()
 
 
 # signals --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_read_again_when_it_changes(tmp_path):
+def cap_of(path, *rows, end="\n"):
+    """Write an envelope of rows (time in s, W); return its path as text."""
+    path.write_text("time_s,power_w\n" + "\n".join(f"{time_s},{watts}" for time_s, watts in rows) + end)
+    return str(path)
+
+
+def test_a_new_version_counts_after_two_equal_reads(tmp_path, caplog):
     path = tmp_path / "w.csv"
-    path.write_text("time_s,power_w\n0,500\n100,700\n")
-    feed = Feed(str(path), 1.7e9)
+    feed = Feed(cap_of(path, (0, 500), (100, 700)), 1.7e9)
     feed.check()
     assert [feed.value(time_s) for time_s in (0.0, 99.0, 100.0)] == [500.0, 500.0, 700.0]
-    path.write_text("time_s,power_w\n0,500\n100,40\n")
-    assert feed.value(101.0) == 40.0
-    path.write_text("nonsense")
-    assert feed.value(102.0) == 40.0
+    assert feed.next_s(0.0) == 100.0
+    cap_of(path, (0, 500), (100, 40))
+    assert [feed.value(time_s) for time_s in (101.0, 102.0)] == [700.0, 40.0]
+    path.write_text("nonsense\n")
+    assert [feed.value(time_s) for time_s in (103.0, 104.0)] == [40.0, 40.0]
+    assert "nonsense" not in caplog.text and str(path) in caplog.text
+
+
+def test_half_of_a_file_is_not_followed(tmp_path, caplog):
+    path = tmp_path / "w.csv"
+    feed = Feed(cap_of(path, (0, 1600)), 1.7e9)
+    feed.check()
+    cap_of(path, (0, 16), end="")
+    assert [feed.value(time_s) for time_s in (1.0, 2.0, 3.0)] == [1600.0] * 3
+    assert "does not end with a newline, so it may be half written" in caplog.text
+    path.unlink()
+    assert feed.value(4.0) == 1600.0
+    with pytest.raises(InputError, match="half written"):
+        Feed(cap_of(path, (0, 16), end=""), 1.7e9).check()
+
+
+def test_a_fall_needs_to_be_allowed_and_a_floor_holds(tmp_path, caplog):
+    path = tmp_path / "w.csv"
+    cap_of(path, (0, 1600), (100, 20))
+    feed = Feed(str(path), 1.7e9, floor_w=72.0, fall=0.5)
+    feed.check()
+    # a step of the same version is planned
+    assert feed.value(100.0) == 72.0 and "20 W is below the 72 W of nodes that sleep" in caplog.text
+    cap_of(path, (0, 1600))
+    assert [feed.value(101.0), feed.value(102.0)] == [72.0, 1600.0]
+    cap_of(path, (0, 790))
+    assert [feed.value(103.0), feed.value(104.0)] == [1600.0, 1600.0]
+    assert "falls from 1600 to 790 W at once, which is not followed; to allow it give --allow-fall 51" in caplog.text
+    cap_of(path, (0, 810))
+    assert [feed.value(105.0), feed.value(106.0)] == [1600.0, 810.0]
 
 
 def test_an_envelope_by_date_is_on_the_clock_of_the_session(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("time,power_w\n2026-01-01T00:00Z,100\n2026-01-01T01:00Z,200\n2026-01-01T02:00Z,300\n")
     feed = Feed(str(path), 1767225600.0 + 1800.0)
+    feed.check()
     assert [feed.value(time_s) for time_s in (0.0, 1799.0, 1800.0, 5400.0)] == [100.0, 100.0, 200.0, 300.0]
 
 
@@ -324,7 +547,7 @@ def test_a_last_value_expires_into_a_fallback(tmp_path, caplog):
     assert [feed.value(time_s) for time_s in (199.0, 249.0, 251.0)] == [700.0, 700.0, 40.0]
     assert "no value after 200 s: 40 holds" in caplog.text
     path.write_text("time_s,power_w\n0,500\n200,600\n")
-    assert feed.value(251.0) == 600.0
+    assert [feed.value(251.0), feed.value(251.0)] == [40.0, 600.0]
 
 
 def test_a_file_that_cannot_be_read_ends_a_session_before_it_begins(tmp_path):

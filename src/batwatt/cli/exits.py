@@ -35,7 +35,7 @@ def exit_code_of(command: Callable[[], Any]) -> int:
     with _signals() as signals, _warnings():
         code = 130
         try:
-            code = _guarded(command)
+            code = _guarded(command, signals)
             _tell_warnings()
             signals.closed = True
         except KeyboardInterrupt:
@@ -171,7 +171,7 @@ def _signals() -> Iterator[_Signals]:
         sys.unraisablehook = hook
 
 
-def _guarded(command: Callable[[], Any]) -> int:
+def _guarded(command: Callable[[], Any], signals: _Signals) -> int:
     try:
         code = command()
         # report an error of stdout now, not when Python ends
@@ -183,6 +183,8 @@ def _guarded(command: Callable[[], Any]) -> int:
             return _closed_pipe()
         raise
     except BatwattError as error:
+        if error.outlasts_signals:
+            signals.caught.clear()
         return _complain(str(error), error, error.exit_code)
     except KeyboardInterrupt:
         return 130

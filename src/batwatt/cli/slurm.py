@@ -1,8 +1,14 @@
-"""The commands of a real Slurm: `run`, in its shadow or operating it, and `release`."""
+"""The commands of a real Slurm: `run`, in its shadow or operating it, `status` and `release`."""
 
 from __future__ import annotations
 
+import json
+import logging
+import os
+import sys
+import time
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.models import options_of
-from batwatt.cli.options import OptionTexts, Plugins, Prefix, Timeout, complete_scheduler, patience_of
-from batwatt.cli.printing import note, show_table, tabular
-from batwatt.errors import InputError
+from batwatt.cli.options import (
+    OptionTexts,
+    Plugins,
+    Prefix,
+    Timeout,
+    TokenFile,
+    complete_scheduler,
+    patience_of,
+    token_of,
+)
+from batwatt.cli.printing import manners, note, show_table, tabular
+from batwatt.errors import InputError, message
 from batwatt.units import J_PER_KWH
 
 if TYPE_CHECKING:
@@ -78,6 +93,12 @@ class Signals:
         float | None,
         _signals("--fallback", min=0.0, help="Envelope in W later.", show_default="the last value"),
     ] = None
+    allow_fall: Annotated[
+        float,
+        _signals(
+            "--allow-fall", min=0.0, max=100.0, help="Greatest fall of the cap by a new version of the file, in %."
+        ),
+    ] = 50.0
     watts_command: Annotated[
         str,
         _signals("--watts-command", help="Command that prints the measured W of all nodes.", show_default="a model"),
@@ -88,6 +109,20 @@ class Signals:
             "--tell-signals", help="Send the envelope as NOTIFY also to a foreign scheduler.", show_default="ours only"
         ),
     ] = False
+
+
+class Others(StrEnum):
+    """Action for jobs that are handed over and not taken."""
+
+    COMMENT = "comment"
+    RELEASE = "release"
+
+
+class OnExit(StrEnum):
+    """Action at the end of a session."""
+
+    RELEASE = "release"
+    KEEP = "keep"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +144,16 @@ class Operating:
     fresh: Annotated[
         bool, _operating("--fresh", help="Begin a new session, also if the journal has an unfinished one.")
     ] = False
+    others: Annotated[
+        Others,
+        _operating("--others", help="Jobs with demands that the scheduler does not know: comment on or release."),
+    ] = Others.COMMENT
+    on_exit: Annotated[
+        OnExit, _operating("--on-exit", help="At the end give everything back, or keep nodes off and jobs on hold.")
+    ] = OnExit.RELEASE
+    metrics: Annotated[
+        Path | None, _operating("--metrics", help="File of figures in Prometheus' text format.", show_default="none")
+    ] = None
     once: Annotated[bool, _operating("--once", help="End when no job is left.")] = False
     speed: Annotated[
         float, _operating("--speed", min=1.0, max=1e4, help="Seconds of the session in a real one, for tests.")
@@ -133,8 +178,15 @@ def run_command(
     options: OptionTexts = None,
     plugin: Plugins = None,
     socket: Annotated[
-        str, typer.Option("--socket", help="Endpoint of a scheduler for Batsim 4.")
-    ] = "tcp://127.0.0.1:28000",
+        str,
+        typer.Option(
+            "--socket", help="Endpoint of a scheduler for Batsim 4.", show_default="ipc://PREFIX_socket/scheduler"
+        ),
+    ] = "",
+    token_file: TokenFile = None,
+    insecure_tcp: Annotated[
+        bool, typer.Option("--insecure-tcp", help="Allow tcp:// without a token; not as root with --operate.")
+    ] = False,
     timeout: Timeout = 0.0,
     signals: Signals,
     operating: Operating,
@@ -142,18 +194,19 @@ def run_command(
 ) -> None:
     """Play Batsim 4 for a scheduler, with a real Slurm behind it. Ctrl-C and SIGTERM give everything back to Slurm.
 
-    Writes PREFIX_journal.jsonl (each decision, each command with its answer), _starts.csv and _power.csv.
+    Writes PREFIX_journal.jsonl (each decision, each command with its answer), _starts.csv, _power.csv and _status.json.
 
     [bold]Example:[/]
     batwatt slurm run -p green.xml --partition green -s powercap
       -o response=frugal --envelope watts.csv -e out/shadow
 
-    batwatt serve -s varcap -p green.xml --capacity machines.csv &
-    batwatt slurm run -p green.xml --partition green -e out/operated --operate
+    batwatt serve -s varcap -p green.xml --capacity machines.csv
+      --socket ipc://out/slurm_socket/scheduler &
+    batwatt slurm run -p green.xml --partition green --operate
     """
     from batwatt.run.arguments import options_from
     from batwatt.slurm.account import PowerMeter
-    from batwatt.slurm.bridge import KillRule
+    from batwatt.slurm.actions import KillRule
     from batwatt.slurm.session import Session, SessionSpec
 
     spec = SessionSpec(
@@ -164,24 +217,47 @@ def run_command(
         scheduler=scheduler,
         options=options_from(options or (), "--option"),
         endpoint=socket,
+        token=token_of(token_file),
+        insecure=insecure_tcp,
         patience_s=patience_of(timeout),
         kill=KillRule.of(operating.kill, operating.grace_s),
         pstate_command=operating.pstate_command,
         envelope=signals.envelope,
         expiry_s=signals.expiry_s,
         fallback_w=signals.fallback_w,
+        fall=signals.allow_fall / 100.0,
         meter=PowerMeter(signals.watts_command),
         poll_s=operating.poll_s,
         speed=operating.speed,
         fresh=operating.fresh,
         once=operating.once,
         tell_signals=signals.tell_signals,
+        releases=operating.others is Others.RELEASE,
+        keeps=operating.on_exit is OnExit.KEEP,
+        metrics=operating.metrics,
     )
+    log_at_once()
     session = Session(spec)
     try:
         session.run(note)
     finally:
         show_account(session.account.records())
+
+
+def log_at_once() -> None:
+    """Write each message to stderr when it comes: with date and level, or as journald reads them (sd-daemon)."""
+    handler = logging.StreamHandler(sys.stderr)
+    levels = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3}
+    to_journal = bool(os.environ.get("JOURNAL_STREAM"))
+
+    def line(record: logging.LogRecord) -> str:
+        if to_journal:
+            return f"<{levels.get(record.levelno, 3)}>{message(record.getMessage())}"
+        date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        return f"{date} {record.levelname} {message(record.getMessage())}"
+
+    handler.format = line  # type: ignore[method-assign]
+    logging.basicConfig(level=manners.level, handlers=[handler], force=True)
 
 
 def show_account(records: list[dict[str, Any]]) -> None:
@@ -196,14 +272,55 @@ def show_account(records: list[dict[str, Any]]) -> None:
     show_table(columns, records)
 
 
+@slurm.command("status")
+@tabular
+def status_command(
+    export: Annotated[Path, typer.Option("-e", "--export", metavar="PREFIX", help="Prefix of the session.")] = Path(
+        "out/slurm"
+    ),
+) -> int:
+    """Print the state of a session: cap, watts, jobs, nodes, last poll, jobs that are not taken over and why.
+
+    Exit code 1 unless it runs and Slurm has answered within 3 minutes.
+
+    [bold]Example:[/] batwatt slurm status -e /var/lib/batwatt/green
+    """
+    from batwatt.results.tables import TableColumn
+
+    path = export.with_name(f"{export.name}_status.json")
+    try:
+        status = json.loads(path.read_text(encoding="utf-8"))
+        poll_s, state, rows = status["last_poll_s"], status["state"], dict(status)
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(path, "is no status of a session", "give the --export of `batwatt slurm run`") from None
+    rows["last_poll_s"] = None if poll_s is None else round(time.time() - poll_s, 1)
+    names = {"last_poll_s": "last answer of Slurm, s ago", "poll_s": "time of a poll, s", "cap_w": "cap, W"}
+    names |= {"power_w": "power, W", "energy_j": "energy, J", "energy_above_cap_j": "energy above cap, J"}
+    flat: dict[str, object] = {}
+    for name, value in rows.items():
+        for part, number in value.items() if isinstance(value, dict) else [("", value)]:
+            flat[f"{(names.get(name) or name).replace('_', ' ')} {part}".strip()] = "-" if number is None else number
+    cells = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in flat.values()]
+    columns = [TableColumn("figure", "figure", list(flat)), TableColumn("value", "value", cells)]
+    show_table(columns, [{"figure": name, "value": value} for name, value in flat.items()], rows)
+    return 0 if state == "running" and poll_s is not None and time.time() - poll_s < 180.0 else 1
+
+
 @slurm.command("release")
 @options_of
-def release_command(*, scope: HandoverOptions) -> None:
+def release_command(
+    *,
+    scope: HandoverOptions,
+    wait_s: Annotated[float, typer.Option("--wait", min=0.0, help="Longest time to wait for Slurm, in s.")] = 300.0,
+) -> None:
     """Give all jobs and nodes that were taken over back to Slurm's own scheduler, in any state of `run`.
+
+    Waits for slurmctld. Exit code 1, and a list, while anything is left.
 
     [bold]Example:[/] batwatt slurm release -p green.xml --partition green
     """
     from batwatt.slurm.session import release_cluster
 
-    jobs, nodes = release_cluster(scope.platform, scope.handover)
+    log_at_once()
+    jobs, nodes = release_cluster(scope.platform, scope.handover, wait_s)
     note(f"given back to Slurm: {jobs} jobs, {nodes} nodes")

@@ -35,50 +35,81 @@ class Feed:
     """An envelope in W from the file `source`, by date or by s since the beginning, read again when it changes.
 
     `expiry_s` after the last value ends the `fallback` holds (NaN: none, and the last value goes on). Times are those
-    of the session, in s.
+    of the session, in s. A new version of the file counts once two reads in a row agree and it ends with a newline
+    (JSON has its last bracket). A value below `floor_w` counts as `floor_w`. A version whose value now is more than the
+    share `fall` below the cap in effect is not followed: most likely a digit is missing.
     """
 
     source: str
     begin_s: float
     expiry_s: float = math.inf
     fallback: float = math.nan
+    floor_w: float = 0.0
+    fall: float = 1.0
     _signal: Timeline | None = None
-    _stamp: object = None
+    _text: bytes = b""
+    """The version in effect."""
+    _next: bytes = b""
+    """The version of the last read."""
     _warned: set[str] = field(default_factory=set)
 
     def check(self) -> None:
         """Read the file for the first time, before any value. Raises InputError."""
         try:
-            self._read()
+            self._next = Path(self.source).read_bytes()
+            self._adopt(math.nan)
         except PROBLEMS as error:
             raise InputError(self.source, str(error), "correct it") from None
 
     def value(self, now_s: float) -> float:
         """Return the value at a time of the session; the last one while the file cannot be read."""
         try:
-            self._read()
+            text = Path(self.source).read_bytes()
+            again, self._next = text == self._next, text
+            if again and text != self._text:
+                self._adopt(now_s)
         except PROBLEMS as error:
             self._warn(str(error))
-        signal = self._signal
-        assert signal is not None
+        return self._at(self.signal, now_s)
+
+    @property
+    def signal(self) -> Timeline:
+        """The series of the version in effect."""
+        assert self._signal is not None
+        return self._signal
+
+    def next_s(self, now_s: float) -> float:
+        """Return the time of the next change of the value, as the file is now; infinite without one."""
+        return self.signal.next_change(now_s)
+
+    def _at(self, signal: Timeline, now_s: float) -> float:
+        watts = float(signal.at(now_s))
         if now_s > signal.end_s + self.expiry_s and not math.isnan(self.fallback):
             self._warn(f"no value after {signal.end_s:g} s: {self.fallback:g} holds")
-            return self.fallback
-        return float(signal.at(now_s))
+            watts = self.fallback
+        if watts < self.floor_w:
+            self._warn(f"{watts:g} W is below the {self.floor_w:g} W of nodes that sleep, which hold")
+        return max(watts, self.floor_w)
 
     def _warn(self, text: str) -> None:
         if text not in self._warned:
             self._warned.add(text)
             _log.warning("%s: %s", self.source, text)
 
-    def _read(self) -> None:
-        path = Path(self.source)
-        stat = path.stat()
-        stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._signal = parse_series("power", path).timeline(Clock(self.begin_s))
-            self._warned.clear()
+    def _adopt(self, now_s: float) -> None:
+        """Follow the version of the last read, at a time of the session (NaN: it is the first one)."""
+        if not self._next.endswith(b"\n") and not self.source.endswith(".json"):
+            raise ValueError("does not end with a newline, so it may be half written")
+        signal = parse_series("power", Path(self.source)).timeline(Clock(self.begin_s))
+        if not math.isnan(now_s):
+            before_w, watts = self._at(self.signal, now_s), self._at(signal, now_s)
+            if watts < before_w * (1.0 - self.fall):
+                raise ValueError(
+                    f"falls from {before_w:g} to {watts:g} W at once, which is not followed; to allow it give "
+                    f"--allow-fall {math.ceil(100.0 * (1.0 - watts / before_w))}"
+                )
+        self._signal, self._text = signal, self._next
+        self._warned.clear()
 
 
 @dataclass

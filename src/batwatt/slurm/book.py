@@ -1,20 +1,21 @@
 """The journal of a session, a line of JSON for each exchange and command, and the book of jobs and nodes.
 
 Lines: `begin` (what this session is of), `exchange` (message and reply, written before anything is done), `do` (a
-command, what it is for, and its answer), `note` (what happened), `end` (why, and that everything was given back).
+command, what it is for, and its answer), `note` (what happened), `end` (why, and that everything was given back). `n`
+counts them, `crc` is the CRC-32 of the line without it.
 """
 
 from __future__ import annotations
 
-import fcntl
 import heapq
 import json
 import math
 import os
 import re
-import tempfile
+import threading
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,38 +29,65 @@ from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.protocol.events import EVENT_VALUE
 
-LOCKS = Path("/run")
-"""Folder of locks that only root can create."""
+MOST_BYTES = 64 << 20
+"""Length in bytes at which a journal goes on in a new file."""
+OLDER = 9
+"""Number of older journals that are stored beside the present one, as PATH.1 (the last) to PATH.9."""
 
 
 class Journal:
-    """A file of lines that is only appended to."""
+    """A file of lines that is only appended to. Threads may write."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self.path = path
-        self._file: TextIO | None = None
         self.ending = False
         """True once a line that cannot be written is no error any more."""
+        self._most_bytes = most_bytes
+        self._file: TextIO | None = None
+        self._number = 0
+        self._lock = threading.Lock()
 
-    def open(self) -> None:
+    def begin(self, **values: Any) -> None:
+        """Begin a new file with the line `begin`; an older one gets another name. Raises InputError."""
+        self.close()
+        open_own(self.path, "a").close()
+        if self.path.stat().st_size:
+            for i in range(OLDER, 0, -1):
+                older = self.path.with_name(f"{self.path.name}.{i - 1}") if i > 1 else self.path
+                if older.exists():
+                    older.replace(self.path.with_name(f"{self.path.name}.{i}"))
+        self._file, self._number = open_own(self.path, "w"), 0
+        self.write("begin", sync=True, **values)
+
+    def resume(self) -> None:
         """Open the file for appending, without a line that a crash left half written. Raises InputError."""
+        text = self.path.read_bytes()
+        self._number = sum(1 for _ in self._rows())
         self._file = open_own(self.path, "a")
-        self._file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
+        self._file.truncate(text.rfind(b"\n") + 1)
+
+    @property
+    def full(self) -> bool:
+        """True if the journal is to go on in a new file."""
+        return self._file is not None and self._file.tell() > self._most_bytes
 
     def write(self, kind: str, *, sync: bool = False, **values: Any) -> None:
         """Append a line; with `sync` it is on the disk when this returns."""
-        file = self._file
-        if file is None:
-            return
         date = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        try:
-            file.write(json.dumps({"time": date, "kind": kind, **values}) + "\n")
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
-        except OSError:
-            if not self.ending:
-                raise
+        with self._lock:
+            file = self._file
+            if file is None:
+                return
+            text = json.dumps({"n": self._number + 1, "time": date, "kind": kind, **values})
+            try:
+                file.write(f'{text[:-1]}{CHECKSUM}{zlib.crc32(text.encode()):08x}"}}\n')
+                file.flush()
+                self._number += 1
+                if sync:
+                    os.fsync(file.fileno())
+            except OSError:
+                if not self.ending:
+                    raise
 
     def exchange(self, message: ev.Message, reply: ev.Reply) -> None:
         """Append a message and its reply, before the reply is carried out."""
@@ -78,49 +106,55 @@ class Journal:
             self._file = None
 
     def session(self) -> tuple[Mapping[str, Any], list[tuple[ev.Message, ev.Reply]]] | None:
-        """Return the beginning and the exchanges of the last session, if it did not end in order. Raises InputError.
+        """Return the beginning and the exchanges of the session, if it did not end in order. Raises InputError.
 
         The beginning has the last totals of the session, too, if there are some.
         """
         begin: Mapping[str, Any] | None = None
-        rows: list[tuple[int, Mapping[str, Any]]] = []
-        for number, row in self._rows():
+        exchanges: list[tuple[ev.Message, ev.Reply]] = []
+        for number, row in enumerate(self._rows(), 1):
             if row["kind"] == "begin":
-                begin, rows = row, []
+                begin = row
             elif row["kind"] == "end":
-                begin, rows = None, []
+                return None
             elif row["kind"] == "exchange":
-                rows.append((number, row))
+                exchanges.append(self._exchange(number, row))
             elif row["kind"] == "totals" and begin is not None:
                 begin = {**begin, "totals": row["totals"]}
-        return None if begin is None else (begin, [self._exchange(number, row) for number, row in rows])
+        return None if begin is None else (begin, exchanges)
 
     def _exchange(self, number: int, row: Mapping[str, Any]) -> tuple[ev.Message, ev.Reply]:
         try:
             message = batsim4.read_message(json.dumps(row["message"]))
             return message, batsim4.read_reply(json.dumps(row["reply"]))
         except (KeyError, BatwattError) as error:
-            raise InputError(
-                f"{self.path}: line {number}", str(error), "give another --export, or move it away"
-            ) from None
+            raise self._damaged(number, str(error)) from None
 
-    def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def _rows(self) -> Iterator[Mapping[str, Any]]:
         if not self.path.exists():
             return
         refuse_device(self.path)
         with self.path.open(encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file, 1):
-                if line.endswith("\n"):
-                    try:
-                        row = json.loads(line)
-                        assert isinstance(row["kind"], str)
-                    except (ValueError, KeyError, TypeError, AssertionError):
-                        raise InputError(
-                            f"{self.path}: line {number}",
-                            "is no line of a journal",
-                            "give another --export, or move it away",
-                        ) from None
-                    yield number, row
+                # a crash may leave the last line half written
+                if not line.endswith("\n"):
+                    continue
+                text, _, checksum = line[:-3].rpartition(CHECKSUM)
+                text += "}"
+                if not text[1:] or checksum != f"{zlib.crc32(text.encode()):08x}":
+                    raise self._damaged(number, "is no line of a journal, or not as it was written")
+                row = json.loads(text)
+                if row["n"] != number:
+                    raise self._damaged(number, f"has the number {row['n']}: lines are missing")
+                yield row
+
+    def _damaged(self, line: int, problem: str) -> InputError:
+        hint = "give --fresh to go on with the state of Slurm alone, or --export for another journal"
+        return InputError(f"{self.path}: line {line}", problem, hint)
+
+
+CHECKSUM = ', "crc": "'
+"""Begin of the last value of a line."""
 
 
 def same_decisions(one: ev.Reply, other: ev.Reply) -> bool:
@@ -130,27 +164,6 @@ def same_decisions(one: ev.Reply, other: ev.Reply) -> bool:
         for reply in (one, other)
     ]
     return texts[0] == texts[1]
-
-
-@contextmanager
-def only_one(cluster: str) -> Iterator[None]:
-    """Hold the lock of a cluster on this machine. Raises InputError if another process has it."""
-    folder = LOCKS if os.access(LOCKS, os.W_OK) else Path(tempfile.gettempdir())
-    path = folder / f"batwatt-slurm-{cluster}.lock"
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise InputError(path, f"cannot be opened ({error.strerror})", "remove it") from None
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"cluster {cluster}", "another `batwatt slurm` operates it", "end that one first"
-            ) from None
-        yield
-    finally:
-        os.close(handle)
 
 
 WORKLOAD = "slurm"

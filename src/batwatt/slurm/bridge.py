@@ -1,17 +1,12 @@
-"""The bridge between Slurm and a scheduler, and the commands that bring Slurm to the state in the book.
-
-Nothing is remembered but by the book and by Slurm: after a restart the same comparison goes on.
-"""
+"""The bridge between Slurm and a scheduler: messages of events in Slurm, and replies that are carried out."""
 
 from __future__ import annotations
 
 import logging
 import math
-import shlex
-import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,208 +17,23 @@ from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.slurm.account import Account, Feed, PowerMeter, watts_of
+from batwatt.slurm.actions import Actions
 from batwatt.slurm.book import WORKLOAD, Book, Journal, SlurmAttempt, same_decisions
 from batwatt.slurm.commands import (
     ENDED,
     HELD_BY_USER,
-    SWITCHES,
+    REFUSALS,
     SlurmCommands,
     SlurmError,
     SlurmJob,
-    SlurmNode,
-    SlurmSilentError,
     Snapshot,
+    purpose,
 )
 
 _log = logging.getLogger(__name__)
-AGAIN_S = 10.0
-"""Pause in s before a command without effect is repeated."""
-
-
-@dataclass(frozen=True)
-class KillRule:
-    """Rule for a job that the scheduler kills: `requeue` on hold, `cancel`, or a signal and then requeue.
-
-    A script that leaves with exit code 0 after the signal has finished; with another one, or after `grace_s` real
-    seconds, it is put back into the queue, on hold.
-    """
-
-    what: str = "requeue"
-    grace_s: float = 60.0
-
-    @classmethod
-    def of(cls, text: str, grace_s: float) -> KillRule:
-        """Return the rule for `requeue`, `cancel` or `signal=USR1`. Raises InputError."""
-        if text in ("requeue", "cancel"):
-            return cls(text, grace_s)
-        name = text.removeprefix("signal=")
-        if name == text or not name.removeprefix("SIG").isalnum():
-            raise InputError("--kill", f"{text!r} is no rule", "write requeue, cancel, or signal=USR1")
-        return cls(name.removeprefix("SIG"), grace_s)
-
-    @property
-    def again(self) -> bool:
-        """True if a killed job is put back into the queue."""
-        return self.what != "cancel"
-
-    @property
-    def signal(self) -> str:
-        """The name of the signal; empty without one."""
-        return "" if self.what in ("requeue", "cancel") else self.what
-
-
-class Actions:
-    """Commands that bring jobs and nodes to the state in the book."""
-
-    def __init__(
-        self, machine: SlurmCommands, book: Book, kill: KillRule, pstate_command: str, note: Callable[..., None]
-    ) -> None:
-        self._machine = machine
-        self._book = book
-        self._kill = kill
-        self._pstate_command = shlex.split(pstate_command)
-        self._note = note
-        self._next_s: dict[str, float] = {}
-        self._pstates: dict[int, int] = {}
-        self.purpose = ""
-        """Purpose of the present command."""
-
-    def act(self, snapshot: Snapshot, own: int) -> None:
-        """Request missing changes; `own`: the hosts that are not out of service. Raises SlurmSilentError."""
-        for task in list(self._book.present.values()):
-            job = snapshot.jobs.get(task.number)
-            if job is not None:
-                self.purpose = task.id
-                try:
-                    self._job(task, job)
-                except SlurmSilentError:
-                    raise
-                except SlurmError as error:
-                    self._refused(task, error)
-        self.purpose = "nodes"
-        self._nodes(snapshot, own)
-
-    def _refused(self, task: SlurmAttempt, error: SlurmError) -> None:
-        """Note a command that Slurm refuses: fail a start, repeat anything else after `AGAIN_S`."""
-        if task.status == "starting":
-            task.requested = True
-        else:
-            task.retry_s = time.monotonic() + AGAIN_S
-        self._note("failed", job=task.id, why=str(error))
-        _log.warning("%s: %s", task.id, error)
-
-    def _job(self, task: SlurmAttempt, job: SlurmJob) -> None:
-        machine, now_s = self._machine, time.monotonic()
-        if now_s < task.retry_s:
-            return
-        if task.status == "starting" and task.launched_s < 0.0 and job.waiting:
-            machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
-            task.launched_s, task.restarts = now_s, job.restarts
-        elif task.status == "aside" and not task.requested and job.waiting:
-            machine.comment(task.number, task.metadata or "the scheduler rejects it")
-            task.requested = True
-        elif task.status == "killing":
-            self._end(task, job, now_s)
-
-    def _end(self, task: SlurmAttempt, job: SlurmJob, now_s: float) -> None:
-        machine, rule = self._machine, self._kill
-        if job.waiting:
-            if not job.held:
-                # released, but not begun
-                machine.hold(task.number)
-        elif job.ended:
-            if rule.signal and task.signalled_s >= 0.0 and job.exit_code and not task.requested:
-                machine.requeue_held(job)
-                task.requested = True
-        elif rule.signal and task.signalled_s < 0.0:
-            machine.signal(task.number, rule.signal)
-            task.signalled_s = now_s
-        elif not task.requested and (not rule.signal or now_s - task.signalled_s > rule.grace_s):
-            if rule.again:
-                machine.requeue_held(job)
-            else:
-                machine.cancel(task.number)
-            task.requested = True
-
-    def requeues(self, task: SlurmAttempt, job: SlurmJob) -> bool:
-        """Return whether a job that ended after its signal is on its way back into the queue."""
-        waits_s = self._kill.grace_s + AGAIN_S
-        return bool(task.signalled_s >= 0.0 and job.exit_code and time.monotonic() - task.signalled_s < waits_s)
-
-    # nodes ------------------------------------------------------------------------------------------------------
-
-    def wanted(self, host: int) -> bool:
-        """Return whether a host should be on."""
-        return self._book.pstate[host] not in self._book.platform.hosts[host].sleep_of
-
-    def reached(self, host: int, node: SlurmNode) -> bool:
-        """Return whether a host is in the p-state of its last request."""
-        if not self.wanted(host):
-            return node.off and node.drained
-        return (
-            node.up and not node.marked and self._pstates.get(host, self._book.pstate[host]) == self._book.pstate[host]
-        )
-
-    def _nodes(self, snapshot: Snapshot, own: int) -> None:
-        changes: dict[str, list[str]] = {}
-        now_s = time.monotonic()
-        for i, host in enumerate(self._book.platform.hosts):
-            node = snapshot.nodes[host.name]
-            what = self._missing(i, node) if own >> i & 1 else ""
-            if what and now_s >= self._next_s.get(host.name + what, 0.0):
-                self._next_s[host.name + what] = now_s + AGAIN_S
-                changes.setdefault(what, []).append(host.name)
-            if own >> i & 1 and node.up and self.wanted(i) and now_s >= self._next_s.get(host.name + "pstate", 0.0):
-                self._next_s[host.name + "pstate"] = now_s + (AGAIN_S if not self._set_pstate(i) else 0.0)
-        for what in SWITCHES:
-            if what in changes:
-                try:
-                    self._machine.switch(what, changes[what])
-                except SlurmSilentError:
-                    raise
-                except SlurmError as error:
-                    self._note("failed", nodes=changes[what], why=str(error))
-                    _log.warning("%s: %s", what, error)
-
-    def _missing(self, i: int, node: SlurmNode) -> str:
-        """Return the next change of a node; empty if there is none."""
-        if self.wanted(i):
-            if node.marked:
-                return "undrain"
-            return "power_up" if node.off else ""
-        if node.off or "powering_down" in node.flags:
-            # Slurm forgets a drain that comes before it begins to power down, and wakes nodes that are not drained
-            return "" if node.drained else "drain"
-        return "" if node.switching_off or node.switching_on or node.busy else "power_down"
-
-    def _set_pstate(self, i: int) -> bool:
-        """Run the command for a p-state, if it is another one than before; return whether it is set."""
-        target = self._book.pstate[i]
-        host = self._book.platform.hosts[i]
-        if self._pstate_command and self._pstates.get(i, host.initial_pstate) != target:
-            words = [
-                word.replace("{node}", host.name).replace("{pstate}", str(target)) for word in self._pstate_command
-            ]
-            try:
-                subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=30.0, check=True)
-            except (OSError, subprocess.SubprocessError) as error:
-                self._note("failed", node=host.name, pstate=target, why=str(error))
-                _log.warning("--pstate-command %s: %s", " ".join(words), error)
-                return False
-            self._note("pstate", node=host.name, pstate=target)
-        self._pstates[i] = target
-        return True
-
-    def restore(self) -> None:
-        """Set the p-states that hosts had at the beginning."""
-        for i in list(self._pstates):
-            self._book.pstate[i] = self._book.platform.hosts[i].initial_pstate
-            self._set_pstate(i)
-
-
 TRIES = 3
-PORTION = 50
-"""Most jobs that are announced at a poll: each takes two commands, and the power is watched between polls."""
+PORTION = 1000
+"""Most jobs that are announced at a poll: the power is watched between polls."""
 STEP_S = 300.0
 """Period of an unchanged envelope, in s of the session."""
 LOOKS = 2
@@ -232,8 +42,10 @@ SILENT_S = 60.0
 """The longest pause between attempts to reach Slurm, in s."""
 SKIPPED_S = 60.0
 """Pause in s after a take-over that Slurm refuses."""
-LAUNCH_S = 300.0
+LAUNCH_S = 120.0
 """Longest time of a start, in s."""
+REFUSED_S = 2.0
+"""Time in s after which a reason to wait that is no lack of nodes ends a start."""
 TOTALS_S = 60.0
 """Period in real s in which the totals are written down for a restart."""
 TIRED_S = 3600.0
@@ -286,7 +98,8 @@ class Bridge:
     """A `Link` for the scheduler. `once`: the session ends when no job is left; else never.
 
     `tells`: send the envelope to the scheduler; `past`: exchanges of the session that goes on; `poll_s` in real
-    seconds.
+    seconds; `releases`: jobs that the scheduler cannot place are released to Slurm, else they stay on hold.
+    `beat` is called with the bridge after each poll, and each attempt of one.
     """
 
     machine: SlurmCommands
@@ -301,12 +114,20 @@ class Bridge:
     once: bool
     tells: bool
     past: deque[tuple[ev.Message, ev.Reply]]
+    identity: Mapping[str, Any]
+    releases: bool = False
+    beat: Callable[[Bridge], None] = lambda bridge: None
     ended: bool = False
     polls: int = 0
     polling_s: float = 0.0
+    polled_s: float = math.nan
+    """Time of the last poll that Slurm has answered, in s since 1970."""
+    failed_starts: int = 0
+    left: dict[str, str] = field(default_factory=dict)
+    """Why a job is not taken over, by its number."""
     _begun: bool = False
     _message: ev.Message = field(default_factory=lambda: ev.Message(0.0, []))
-    _snapshot: Snapshot | None = None
+    snapshot: Snapshot | None = None
     _next_poll_s: float = 0.0
     _pause_s: float = 0.0
     _watched: Watched = field(default_factory=Watched)
@@ -351,12 +172,8 @@ class Bridge:
         if self.ended:
             return
         self.book.decide(reply.decisions)
-        if reply.decisions and self._snapshot is not None:
-            try:
-                self._act(self._snapshot)
-            except SlurmError as error:
-                # the next poll repeats what is missing
-                self._wait_longer(error)
+        if reply.decisions and self.snapshot is not None:
+            self._act(self.snapshot)
 
     def _begins(self) -> dict[str, Any]:
         config = EngineConfig(dynamic_jobs=True, profile_reuse=True, forward_profiles=True, forward_unknown_events=True)
@@ -378,18 +195,22 @@ class Bridge:
                     if self._pause_s > self.poll_s:
                         self.journal.write("note", what="Slurm answers again")
                     self._pause_s = self.poll_s
-                    self._next_poll_s = time.monotonic() + self._pause_s
+                    # at a step of the envelope, too
+                    step_s = math.inf if self.feed is None else (self.feed.next_s(now_s) - now_s) / self.clock.speed
+                    self._next_poll_s = time.monotonic() + min(self._pause_s, max(0.05, step_s))
                 except SlurmError as error:
+                    # what has happened is found again at the next poll
                     self._wait_longer(error)
+                self.beat(self)
             due = [call for call in self.book.calls if call <= now_s]
             events += [ev.RequestedCall(now_s) for _ in due]
-            if events and self._snapshot is not None:
+            if events and self.snapshot is not None:
                 return ev.Message(now_s, events)
-            if self.once and self._snapshot is not None and self._all_over(self._snapshot):
+            if self.once and self.snapshot is not None and self._all_over(self.snapshot):
                 self.ended = True
                 return ev.Message(now_s, [ev.SimulationEnds(now_s)])
             call_s = ((self.book.calls[0] if self.book.calls else math.inf) - now_s) / self.clock.speed
-            time.sleep(max(0.001, min(self._next_poll_s - time.monotonic(), call_s if self._snapshot else math.inf)))
+            time.sleep(max(0.001, min(self._next_poll_s - time.monotonic(), call_s if self.snapshot else math.inf)))
 
     def _wait_longer(self, error: SlurmError) -> None:
         """Drop the snapshot after an error of Slurm and double the pause before the next poll, up to `SILENT_S`."""
@@ -397,7 +218,7 @@ class Bridge:
             _log.warning("%s; trying again", error)
             self.journal.write("note", what="Slurm is silent", why=str(error))
         self._pause_s = min(SILENT_S, 2.0 * self._pause_s)
-        self._snapshot = None
+        self.snapshot = None
         self._next_poll_s = time.monotonic() + self._pause_s
 
     def _all_over(self, snapshot: Snapshot) -> bool:
@@ -405,7 +226,7 @@ class Bridge:
         return (
             bool(self.book.generations)
             and not left
-            and not any(job.handed and not job.ended for job in snapshot.jobs.values())
+            and not any(job.handed and not job.ended and job.number not in self.left for job in snapshot.jobs.values())
         )
 
     def _poll(self, now_s: float) -> list[ev.Event]:
@@ -415,14 +236,14 @@ class Bridge:
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
         cap_w = None if self.feed is None else self.feed.value(now_s)
         last_w, last_s = self.book.sent
-        # schedulers under an envelope decide at its steps only
-        if self.tells and cap_w is not None and (cap_w != last_w or now_s - last_s >= STEP_S):
+        # schedulers under an envelope decide when they receive it only, so it also comes with what has happened
+        if self.tells and cap_w is not None and (events or cap_w != last_w or now_s - last_s >= STEP_S):
             data = {"type": EVENT_TYPE, "timestamp": now_s, EVENT_VALUE: cap_w}
             events.append(ev.Notified(now_s, EVENT_TYPE, data))
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._act(snapshot)
         self._measure(now_s, snapshot, cap_w)
-        self.polls += 1
+        self.polls, self.polled_s = self.polls + 1, snapshot.time_s
         self.polling_s += time.monotonic() - began
         return events
 
@@ -442,7 +263,11 @@ class Bridge:
         account.jobs(snapshot, self.book.present, real, self.clock.of_date)
         if time.monotonic() - self._totals_s >= TOTALS_S:
             self._totals_s = time.monotonic()
-            self.journal.write("totals", totals=account.totals())
+            totals = account.totals()
+            self.journal.write("totals", totals=totals)
+            if self.journal.full:
+                # a resumed session takes these totals and Slurm's state, not the exchanges until now
+                self.journal.begin(**self.identity, begin_s=self.clock.begin_s, totals=totals, continues=True)
 
     # hosts ------------------------------------------------------------------------------------------------------
 
@@ -491,50 +316,81 @@ class Bridge:
             if task.status in ("waiting", "aside"):
                 self._look_at_waiting(task, job, snapshot)
             elif task.status == "starting":
-                yield from self._look_at_started(now_s, task, job, snapshot.time_s)
+                yield from self._look_at_started(now_s, task, job, snapshot)
             elif task.status == "killing":
                 yield from self._look_at_killed(now_s, task, job)
             if job is None and task.status == "over":
                 book.forget(number)
                 self._tries.pop(number, None)
                 self._skipped.pop(number, None)
-        announced = 0
-        for job in sorted(snapshot.jobs.values(), key=lambda job: (job.submit_s, int(job.id), job.number)):
-            present = book.present.get(job.number)
-            if announced < PORTION and (present is None or present.status in ("over", "void")):
-                for event in self._announce(now_s, job, snapshot):
-                    announced += 1
-                    yield event
+        for number in self.left.keys() - snapshot.jobs.keys():
+            del self.left[number]
+        rows = sorted(snapshot.jobs.values(), key=lambda job: (job.submit_s, int(job.id), job.number))
+        fresh = [job for job in rows if self._to_announce(job, snapshot)]
+        for job in self._taken(fresh[:PORTION]):
+            yield self._announced(now_s, job)
 
-    def _announce(self, now_s: float, job: SlurmJob, snapshot: Snapshot) -> Iterator[ev.Event]:
-        number = job.number
-        if not (job.handed and job.startable(snapshot.time_s)):
+    def _to_announce(self, job: SlurmJob, snapshot: Snapshot) -> bool:
+        """Return whether a job that waits is the scheduler's to start and was not announced."""
+        present = self.book.present.get(job.number)
+        if not (present is None or present.status in ("over", "void")) or not job.handed:
+            return False
+        if not job.startable(snapshot.time_s) or time.monotonic() < self._skipped.get(job.number, 0.0):
+            return False
+        # holds of others are respected; on hold a user hands a job over, but only once
+        ours = job.ours or job.number in self.book.killed
+        return ours or not job.held or (present is None and job.reason == HELD_BY_USER)
+
+    def _taken(self, jobs: Sequence[SlurmJob]) -> list[SlurmJob]:
+        """Take jobs over, in few commands; return those that are."""
+        if not jobs:
+            return []
+        purpose.set("announce")
+        names, excluded = {host.name for host in self.book.platform.hosts}, self.machine.excluded()
+        mine, tired = [], []
+        for job in jobs:
+            without = sorted(excluded.get(job.number, set()) & names)
+            demand = job.demand or (f"--exclude={','.join(without)}" if without else "")
+            if demand and not job.ours and job.number not in self.book.killed:
+                self._leave(job, demand)
+            elif self._tries.get(job.number, 0) >= TRIES:
+                self._tries[job.number] = 0
+                self._skipped[job.number] = time.monotonic() + TIRED_S
+                tired.append(job)
+            else:
+                self.left.pop(job.number, None)
+                mine.append(job)
+        self.machine.take(tired, f"not started in {TRIES} attempts, again in {TIRED_S / 3600.0:g} h")
+        errors = self.machine.take(mine)
+        for number, error in errors.items():
+            self._skip(number, str(error))
+        return [job for job in mine if job.number not in errors]
+
+    def _skip(self, number: str, why: str) -> None:
+        self._skipped[number] = time.monotonic() + SKIPPED_S
+        if self.left.get(number) != why:
+            self.left[number] = why
+            self.journal.write("note", what="not taken over", job=number, why=why)
+            _log.warning("job %s: not taken over: %s", number, why)
+
+    def _leave(self, job: SlurmJob, demand: str) -> None:
+        """Leave a job with a demand that the scheduler does not know to Slurm, released or with a comment."""
+        why = f"asks for {demand}, which a scheduler for Batsim does not know"
+        if self.left.get(job.number) == why:
             return
-        announced = number in self.book.present
-        # nodes that a user asks for, and holds of others, are respected; on hold a user hands a job over, but only once
-        ours = job.marked or number in self.book.killed
-        if not ours and ((job.required and not announced) or (job.held and (announced or job.reason != HELD_BY_USER))):
-            return
-        if time.monotonic() < self._skipped.get(number, 0.0):
-            return
-        try:
-            if self._tries.get(number, 0) >= TRIES:
-                self._tries[number] = 0
-                self._skipped[number] = time.monotonic() + TIRED_S
-                self.machine.hold(number)
-                self.machine.comment(number, f"not started in {TRIES} attempts, again in {TIRED_S / 3600.0:g} h")
-                return
-            self.actions.purpose = "announce"
-            self.machine.hold(number)
-        except SlurmError as error:
-            self._skipped[number] = time.monotonic() + SKIPPED_S
-            self.journal.write("note", what="not taken over", job=number, why=str(error))
-            return
+        self._skip(job.number, why)
+        errors = self.machine.leave([job], why)
+        if self.releases and not errors:
+            errors = self.machine.let_go([job])
+        for error in errors.values():
+            self.journal.write("note", what="failed", job=job.number, why=str(error))
+
+    def _announced(self, now_s: float, job: SlurmJob) -> ev.Event:
         walltime_s = job.limit_s * self.clock.speed
         lasts_s = min(walltime_s, UNLIMITED_S)
         # work, not a delay: hosts with jobs draw their full power, and slower p-states make jobs longer
         flops = round(lasts_s * self.book.platform.fastest_flops, 6)
-        job_id = self.book.next_id(number)
+        job_id = self.book.next_id(job.number)
         raw = {
             "id": job_id,
             "subtime": round(min(max(self.clock.of_date(job.submit_s), 0.0), now_s), 6),
@@ -543,7 +399,7 @@ class Bridge:
             "profile": f"p{lasts_s:g}",
             "user": job.user,
         }
-        yield ev.JobSubmitted(now_s, job_id, raw, {"type": "parallel_homogeneous", "cpu": flops, "com": 0.0})
+        return ev.JobSubmitted(now_s, job_id, raw, {"type": "parallel_homogeneous", "cpu": flops, "com": 0.0})
 
     def _look_at_waiting(self, task: SlurmAttempt, job: SlurmJob | None, snapshot: Snapshot) -> None:
         """Void a waiting job that can no longer be started as it was announced."""
@@ -554,9 +410,7 @@ class Bridge:
         elif not job.waiting:
             why = "was started by Slurm or another user"
         elif not job.handed:
-            try:
-                self.machine.give_back(job)
-            except SlurmError as error:
+            for error in self.machine.let_go([job]).values():
                 self.journal.write("note", what="not given back", job=task.id, why=str(error))
                 return
             why = "is no longer handed over"
@@ -574,7 +428,7 @@ class Bridge:
         return -1 if job.limit_s == math.inf else round(job.limit_s * self.clock.speed, 6)
 
     def _look_at_started(
-        self, now_s: float, task: SlurmAttempt, job: SlurmJob | None, snapshot_s: float
+        self, now_s: float, task: SlurmAttempt, job: SlurmJob | None, snapshot: Snapshot
     ) -> Iterator[ev.Event]:
         if job is None:
             # it ended so long ago that Slurm has forgotten it
@@ -587,14 +441,16 @@ class Bridge:
             # Slurm chose other nodes, which count as taken
             yield self._failed(now_s, task, f"runs on {','.join(job.hosts)}, not where it should", tried=False)
         elif task.began_s >= 0.0 or (task.launched_s >= 0.0 and job.restarts > task.restarts):
-            brief = task.began_s < 0.0 or snapshot_s - task.began_s < LAUNCH_S
-            yield self._failed(now_s, task, f"was put back into the queue ({job.reason})", tried=brief)
+            brief = task.began_s < 0.0 or snapshot.time_s - task.began_s < LAUNCH_S
+            yield self._failed(now_s, task, f"was put back into the queue ({job.reason})", tried=brief, job=job)
         elif task.requested:
-            yield self._failed(now_s, task, "Slurm refused to start it")
-        elif task.launched_s >= 0.0 and job.held:
-            yield self._failed(now_s, task, f"is held again ({job.reason})")
-        elif task.launched_s >= 0.0 and time.monotonic() - task.launched_s > LAUNCH_S:
-            yield self._failed(now_s, task, f"did not start within {LAUNCH_S:g} s ({job.reason})")
+            yield self._failed(now_s, task, "Slurm refused to start it", job=job)
+        elif 0.0 <= task.launched_s < snapshot.begun_s:
+            passed_s = snapshot.begun_s - task.launched_s
+            if job.held and job.mark is not None and job.mark.state == "started":
+                yield self._failed(now_s, task, f"is held again ({job.reason})", job=job)
+            elif passed_s > LAUNCH_S or (passed_s > REFUSED_S and job.reason.startswith(REFUSALS)):
+                yield self._failed(now_s, task, f"did not start within {passed_s:.0f} s ({job.reason})", job=job)
 
     def _elsewhere(self, task: SlurmAttempt, job: SlurmJob) -> bool:
         """Return whether a job runs on other nodes than the scheduler chose."""
@@ -603,11 +459,22 @@ class Bridge:
         listed = bool(job.hosts) and job.state != "COMPLETING"
         return listed and set(job.hosts) != {hosts[i].name for i in hostset.ids(task.mask)}
 
-    def _failed(self, now_s: float, task: SlurmAttempt, why: str, *, tried: bool = True) -> ev.Event:
+    def _failed(
+        self, now_s: float, task: SlurmAttempt, why: str, *, tried: bool = True, job: SlurmJob | None = None
+    ) -> ev.Event:
+        """Return the end of a start that has failed; `job` still waits, and is put on hold again."""
         if tried:
             self._tries[task.number] = self._tries.get(task.number, 0) + 1
+        self.failed_starts += 1
         self.journal.write("note", what="start failed", job=task.id, why=why)
         _log.warning("%s %s", task.id, why)
+        if job is not None:
+            purpose.set(task.id)
+            # a hold of others stays, and ends the take-over
+            others = job.held and not job.reason.startswith("BadConstraints")
+            errors = self.machine.let_go([job], release=False) if others else self.machine.take([job])
+            for error in errors.values():
+                self.journal.write("note", what="failed", job=task.id, why=str(error))
         return self._completed(now_s, task, "COMPLETED_FAILED")
 
     def _completed(self, now_s: float, task: SlurmAttempt, state: str, code: int = 0) -> ev.Event:

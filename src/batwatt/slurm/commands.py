@@ -1,15 +1,24 @@
-"""Commands of Slurm, the jobs and nodes that they report, and a twin of a cluster without Slurm."""
+"""Commands of Slurm, the jobs and nodes that they report, and a twin of a cluster without Slurm.
+
+The administrator's comment on a job is its mark. It states what the bridge has changed on the job, so that any process
+can restore it.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import pwd
 import re
 import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.batch_logs import duration_s
@@ -17,7 +26,7 @@ from batwatt.inputs.servers import expand
 from batwatt.model.platform import Platform
 
 MARK = "batwatt"
-"""First word of the reason of nodes, and of the administrator's comment on jobs, that were taken over."""
+"""First word of the reason of nodes, and of the administrator's comment on jobs, that the bridge has changed."""
 HELD_BY_USER = "JobHeldUser"
 ENDED = {
     "COMPLETED": "COMPLETED_SUCCESSFULLY",
@@ -35,16 +44,57 @@ ENDED = {
 WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"))
 LATER = ("JobArrayTaskLimit", "Reservation", "Licenses", "QOS", "Assoc", "PartitionTimeLimit", "PartitionNodeLimit")
 """Beginnings of reasons for which a job waits that are no lack of nodes."""
+REFUSALS = (
+    *LATER,
+    "BadConstraints",
+    "ReqNodeNotAvail",
+    "DependencyNever",
+    "Partition",
+    "NodeDown",
+    "JobHeld",
+    "launch",
+)
+"""Beginnings of reasons after which a start does not come by itself."""
 _BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
 BUSY = frozenset(("allocated", "mixed", "completing"))
 
 
 class SlurmError(BatwattError):
-    """A command of Slurm failed; the text names it and the reason."""
+    """A command of Slurm failed; the text names it and the reason, `output` is what it printed."""
+
+    output = ""
 
 
 class SlurmSilentError(SlurmError):
     """Slurm's controller does not answer."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The mark of a job: held by the bridge, started and not yet seen to run, or left to Slurm.
+
+    `why`: text for administrators; `nodes`: the range of nodes that the job was submitted with, where it had one;
+    `before`: the comment before.
+    """
+
+    state: Literal["held", "started", "left"]
+    why: str = ""
+    nodes: str = ""
+    before: str = ""
+
+    @classmethod
+    def of(cls, comment: str) -> Mark | None:
+        """Return the mark in an administrator's comment; None without one."""
+        match = _MARK.fullmatch(comment)
+        return None if match is None else cls(match[1], match[2] or "", match[3] or "", match[4] or "")  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        why = " " + re.sub(r"[\[\]\s]+", " ", self.why).strip() if self.why else ""
+        nodes = f" [nodes {self.nodes}]" if self.nodes else ""
+        return f"{MARK}: {self.state}{why}{nodes}" + (f" [was {self.before}]" if self.before else "")
+
+
+_MARK = re.compile(rf"{MARK}: (held|started|left)(?: ([^\[]*?))?(?: \[nodes (\d+-\d+)\])?(?: \[was (.*)\])?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +102,9 @@ class SlurmJob:
     """A row of squeue. Times in s since 1970 (NaN: none), `limit_s` in s (infinite: none).
 
     `number` is that of its task in an array, `id` that of the whole array while it waits. `handed`: it is in the
-    partition, or has the QOS, by which jobs are handed over. `depends`: it waits for another job.
-    `mark`: the administrator's comment; `required`: the nodes that it asks for.
+    partition, or has the QOS, by which jobs are handed over. `depends`: it waits for another job. `range`: minimum and
+    maximum of nodes, where they differ; `required`: the nodes that it requires; `demand`: an option of its submission
+    that no scheduler for Batsim can honour.
     """
 
     number: str
@@ -73,8 +124,11 @@ class SlurmJob:
     user: str
     hosts: tuple[str, ...] = ()
     exit_code: int = 0
-    mark: str = ""
+    comment: str = ""
+    mark: Mark | None = None
+    range: str = ""
     required: str = ""
+    demand: str = ""
 
     @property
     def waiting(self) -> bool:
@@ -100,9 +154,19 @@ class SlurmJob:
         return self.waiting and not later
 
     @property
-    def marked(self) -> bool:
-        """True if the job was taken over by us."""
-        return self.mark.split(":")[0] == MARK
+    def ours(self) -> bool:
+        """True if the bridge has taken the job over."""
+        return self.mark is not None and self.mark.state != "left"
+
+    def marked(self, state: Literal["held", "started", "left"], why: str = "") -> str:
+        """Return the comment that marks the job, with what its present one holds."""
+        mark = self.mark or Mark("held", nodes=self.range, before=self.comment)
+        return str(replace(mark, state=state, why=why))
+
+    @property
+    def before(self) -> str:
+        """The comment without a mark."""
+        return self.comment if self.mark is None else self.mark.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +214,21 @@ class SlurmNode:
         return not (self.off or self.switching_on or self.switching_off or self.flags & _BROKEN)
 
     @property
+    def power(self) -> str:
+        """Word for the state of its power."""
+        if self.switching_on or self.switching_off:
+            return "switching"
+        return "off" if self.off else "on"
+
+    @property
     def broken(self) -> bool:
-        """True if the node is out of service for Slurm, or an administrator has drained it."""
-        return self._down or (self.drained and not self.marked)
+        """True if the node is out of service for Slurm, reserved, or an administrator has drained it."""
+        return self._down or self.reserved or (self.drained and not self.marked)
+
+    @property
+    def reserved(self) -> bool:
+        """True if the node is part of a reservation that is active."""
+        return "reserved" in self.flags
 
     @property
     def _down(self) -> bool:
@@ -163,9 +239,13 @@ class SlurmNode:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """State of Slurm at a time in s since 1970: jobs by number, nodes by name."""
+    """State of Slurm at a time in s since 1970: jobs by number, nodes by name.
+
+    `begun_s`: begin of the read, monotonic.
+    """
 
     time_s: float
+    begun_s: float
     jobs: Mapping[str, SlurmJob]
     nodes: Mapping[str, SlurmNode]
 
@@ -177,11 +257,25 @@ def parse_time_s(text: str) -> float:
 
 OLDEST = (20, 11)
 """The oldest Slurm whose formats are read."""
+_DEMANDS = {
+    "Feature": "--constraint",
+    "ReqNodes": "--nodelist",
+    "Licenses": "--licenses",
+    "tres-per-node": "--gres",
+    "tres-per-job": "--gpus",
+    "tres-per-socket": "--gpus-per-socket",
+    "tres-per-task": "--gpus-per-task",
+    "Reservation": "--reservation",
+    "HetJobID": "a heterogeneous job",
+}
+"""Fields of squeue with what no scheduler for Batsim knows of -> option of sbatch."""
 _FIELDS = (
     "JobArrayID", "JobID", "State", "Reason", "NumNodes", "TimeLimit", "Partition", "QOS", "UserName", "Dependency",
     "SubmitTime", "EligibleTime", "StartTime", "EndTime", "RestartCnt", "PriorityLong", "exit_code", "NodeList",
-    "ReqNodes", "admin_comment",
+    "admin_comment", "MaxNodes", "Contiguous", *_DEMANDS,
 )  # fmt: skip
+_OF_ONE = ("numnodes=", "reqnodelist=")
+_NONE = frozenset(("", "(null)", "N/A"))
 _SILENT = ("Unable to contact", "Unexpected message", "not connected", "imed out", "Connection refused", "Zero Bytes",
            "standby", "authentication", "Munge")  # fmt: skip
 """Errors without a controller; `scontrol` prints an unexpected message for a job while slurmctld is down."""
@@ -195,6 +289,8 @@ SWITCHES = {
     "drain": ("state=drain", f"reason={MARK}: off"),
 }
 """Changes of nodes, in the order in which they are made; `drain` keeps nodes that are off from being woken by jobs."""
+purpose: ContextVar[str] = ContextVar("purpose", default="")
+"""Job, or word, for which a thread changes something."""
 Watch = Callable[[Sequence[str], str], None]
 """Called with the words of a command that changes something, and an error or an empty text."""
 
@@ -215,6 +311,8 @@ class SlurmCommands:
 
     limit_s = 60.0
     """Longest time of a command, in s."""
+    portion = 250
+    """Most jobs of one command, as a command line is bounded."""
 
     def __init__(self, handover: Handover, nodes: Iterable[str], watch: Watch = lambda words, answer: None) -> None:
         self.handover = handover
@@ -238,7 +336,9 @@ class SlurmCommands:
         if process.returncode:
             text = " ".join(process.stderr.decode(errors="replace").split()) or f"exit code {process.returncode}"
             kind = SlurmSilentError if any(word in text for word in _SILENT) else SlurmError
-            raise kind(f"{' '.join(words[:3])}: {text}")
+            problem = kind(f"{' '.join(words[:3])[:200]}: {text[:300]}")
+            problem.output = text
+            raise problem
         return process.stdout.decode(errors="replace")
 
     def change(self, *words: str) -> None:
@@ -260,10 +360,12 @@ class SlurmCommands:
             raise SlurmError(f"{text!r}: the formats of Slurm before {OLDEST[0]}.{OLDEST[1]} are not read")
         return text
 
-    def check_cluster(self, *, switches: bool) -> str:
-        """Return the name of the cluster. Raises InputError if it lacks a node or the partition, or cannot switch."""
+    def check_cluster(self, *, switches: bool, operates: bool = False) -> str:
+        """Return the name of the cluster. Raises InputError if it lacks a node, the partition, a program or a right."""
         text = self.run("scontrol", "show", "config")
         config = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
+        if operates:
+            self._check_rights(config.get("SlurmUser", ""))
         if switches:
             for name, unset in (("SuspendProgram", "(null)"), ("ResumeProgram", "(null)"), ("SuspendTime", "INFINITE")):
                 if config.get(name, unset) in (unset, "NONE"):
@@ -277,24 +379,76 @@ class SlurmCommands:
                 raise InputError("the platform", f"node {name!r} is not in Slurm", "name its hosts as in sinfo")
         return config.get("ClusterName", "cluster")
 
+    def _check_rights(self, slurm_user: str) -> None:
+        """Raise InputError unless this user may change jobs of others and nodes: root, SlurmUser or an operator."""
+        user = os.geteuid()
+        if user == 0 or slurm_user.endswith(f"({user})"):
+            return
+        name, level = pwd.getpwuid(user).pw_name, ""
+        with suppress(SlurmError):
+            level = self.run("sacctmgr", "-n", "-P", "show", "user", name, "format=adminlevel").strip()
+        if level not in ("Operator", "Administrator"):
+            problem = f"{name} may not change jobs of others"
+            raise InputError("--operate", problem, f"run as root or {slurm_user.partition('(')[0] or 'SlurmUser'}")
+
+    def node_comments(self) -> dict[str, str]:
+        """Return the comments of all nodes of the cluster. Raises SlurmError."""
+        mark = secrets.token_hex(8)
+        text = self.run("sinfo", "-h", "-a", "-N", "-O", f"NodeList:|{mark}|,Comment:|{mark}|")
+        cells = [cell.strip() for cell in text.split(f"|{mark}|")]
+        return {cells[i]: cells[i + 1].removeprefix("(null)") for i in range(0, len(cells) - 1, 2)}
+
+    def comment_nodes(self, comments: Mapping[str, str]) -> None:
+        """Set comments of nodes. Raises SlurmError."""
+        names: dict[str, list[str]] = {}
+        for name, comment in comments.items():
+            names.setdefault(comment, []).append(name)
+        for comment, group in names.items():
+            self.change("scontrol", "update", f"nodename={','.join(group)}", f"comment={comment}")
+
     def read(self, tracked: Iterable[str] = ()) -> Snapshot:
         """Read the jobs that are handed over, also the `tracked` ones that are so no longer, and the nodes.
 
         Raises SlurmError.
         """
-        kind, value = self.handover.kind, self.handover.value
-        jobs = self._jobs("-p" if kind == "partition" else "-q", value)
-        missing = [number for number in tracked if number not in jobs]
-        # in portions, as a command line is bounded
-        for i in range(0, len(missing), 500):
-            try:
-                jobs |= self._jobs("-j", ",".join(missing[i : i + 500]))
-            except SlurmSilentError:
-                raise
-            except SlurmError as error:
-                if _GONE not in str(error):
+        begun_s = time.monotonic()
+        with ThreadPoolExecutor(2) as pool:
+            nodes, reserved = pool.submit(self.nodes), pool.submit(self._reserved)
+            jobs = self._jobs(*self._narrow)
+            missing = [number for number in tracked if number not in jobs]
+            for i in range(0, len(missing), self.portion):
+                try:
+                    jobs |= self._jobs("-j", ",".join(missing[i : i + self.portion]))
+                except SlurmSilentError:
                     raise
-        return Snapshot(time.time(), jobs, self.nodes())
+                except SlurmError as error:
+                    if _GONE not in str(error):
+                        raise
+            rows = nodes.result()
+            for name in reserved.result() & rows.keys():
+                rows[name] = replace(rows[name], flags=rows[name].flags | {"reserved"})
+        return Snapshot(time.time(), begun_s, jobs, rows)
+
+    @property
+    def _narrow(self) -> tuple[str, str]:
+        """Option of squeue that selects the jobs that are handed over."""
+        return "-p" if self.handover.kind == "partition" else "-q", self.handover.value
+
+    def _reserved(self) -> set[str]:
+        """Return the nodes of active reservations."""
+        names: set[str] = set()
+        for line in self.run("scontrol", "show", "reservation", "-o").splitlines():
+            words = dict(word.partition("=")[::2] for word in line.split())
+            if words.get("State") == "ACTIVE":
+                names.update(expand(words.get("Nodes", "").removeprefix("(null)")))
+        return names
+
+    def excluded(self) -> dict[str, set[str]]:
+        """Return the nodes that jobs exclude, by number of the job, for jobs that exclude some. Raises SlurmError."""
+        # the long format of squeue lacks them
+        text = self.run("squeue", "-h", "-r", "-t", "pending", *self._narrow, "-o", "%i %x")
+        rows = (line.split() for line in text.splitlines())
+        return {row[0]: set(expand(row[1])) for row in rows if len(row) == 2 and row[1] not in _NONE}
 
     def _jobs(self, *narrow: str) -> dict[str, SlurmJob]:
         # a comment may hold anything, also lines that look like rows: its author cannot guess the separator
@@ -313,17 +467,19 @@ class SlurmCommands:
         value = dict(zip(_FIELDS, row, strict=True))
         limit_s = duration_s(value["TimeLimit"])
         column = {"partition": "Partition", "qos": "QOS"}[self.handover.kind]
+        places = value[column].split(",")
+        comment = value["admin_comment"].removeprefix("(null)")
         try:
+            nodes, most = int(value["NumNodes"].partition("-")[0]), int(value["MaxNodes"] or 0)
             return SlurmJob(
                 number=value["JobArrayID"],
                 id=value["JobID"],
                 state=value["State"],
                 reason=value["Reason"],
-                nodes=int(value["NumNodes"].partition("-")[0]),
+                nodes=nodes,
                 limit_s=math.inf if math.isnan(limit_s) else limit_s,
-                # parts of heterogeneous jobs start together only
-                handed=value[column] == self.handover.value and "+" not in value["JobArrayID"],
-                depends=value["Dependency"] not in ("", "(null)"),
+                handed=self.handover.value in places,
+                depends=value["Dependency"] not in _NONE,
                 submit_s=parse_time_s(value["SubmitTime"]),
                 begin_s=parse_time_s(value["EligibleTime"]),
                 start_s=parse_time_s(value["StartTime"]),
@@ -333,8 +489,11 @@ class SlurmCommands:
                 user=value["UserName"],
                 hosts=expand(value["NodeList"]),
                 exit_code=int(value["exit_code"] or 0),
-                mark=value["admin_comment"].removeprefix("(null)"),
-                required=value["ReqNodes"].removeprefix("(null)"),
+                comment=comment,
+                mark=Mark.of(comment),
+                range=f"{nodes}-{most}" if most > nodes else "",
+                required="" if value["ReqNodes"] in _NONE else value["ReqNodes"],
+                demand=_demand(value, nodes) or (f"--{self.handover.kind}={value[column]}" if places[1:] else ""),
             )
         except ValueError:
             raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row)}") from None
@@ -355,32 +514,92 @@ class SlurmCommands:
 
     # changing ---------------------------------------------------------------------------------------------------
 
-    def hold(self, number: str) -> None:
-        """Hold a job as an administrator, which its user cannot undo, and mark it."""
-        self.change("scontrol", "update", f"jobid={number}", f"admincomment={MARK}")
-        self.change("scontrol", "hold", number)
+    def take(self, jobs: Sequence[SlurmJob], why: str = "") -> dict[str, SlurmError]:
+        """Hold waiting jobs as an administrator, which their users cannot undo, and mark them; require no nodes.
+
+        Returns errors by number of the job. Raises SlurmSilentError.
+        """
+        return self._update(
+            jobs, lambda job: (*_restored(job), "priority=0", f"admincomment={job.marked('held', why)}")
+        )
 
     def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
         """Let Slurm start a job on these nodes, now."""
         # Slurm delays what was put back by two minutes
         again = ("starttime=now",) if job.restarts else ()
         number = (f"numnodes={len(hosts)}-{len(hosts)}", f"reqnodelist={','.join(hosts)}")
-        self.change("scontrol", "update", f"jobid={job.number}", *number, *again)
+        mark = f"admincomment={job.marked('started')}"
+        self.change("scontrol", "update", f"jobid={job.number}", *number, mark, *again)
         self.change("scontrol", "release", job.number)
-        # a hold from now on is not ours
-        self.change("scontrol", "update", f"jobid={job.number}", "admincomment=")
 
-    def give_back(self, job: SlurmJob) -> None:
-        """Let Slurm schedule a job by itself."""
-        again = ("starttime=now",) if job.restarts else ()
-        self.change("scontrol", "update", f"jobid={job.number}", "reqnodelist=", "admincomment=", *again)
-        self.change("scontrol", "release", job.number)
+    def confirm(self, jobs: Sequence[SlurmJob]) -> dict[str, SlurmError]:
+        """Restore the comments of jobs that have begun; a hold from now on is not ours. Returns errors by number."""
+        return self._update(jobs, lambda job: (f"admincomment={job.before}",))
+
+    def leave(self, jobs: Sequence[SlurmJob], why: str) -> dict[str, SlurmError]:
+        """Mark waiting jobs that stay with Slurm. Returns errors by number."""
+        return self._update(jobs, lambda job: (f"admincomment={job.marked('left', why)}",))
+
+    def let_go(self, jobs: Sequence[SlurmJob], *, release: bool = True) -> dict[str, SlurmError]:
+        """Restore jobs as they were before they were taken over, and release them; return errors by number.
+
+        The mark goes last: without it a job that is still on hold would be lost.
+        """
+        errors = self._update([job for job in jobs if _restored(job)], _restored)
+        freed = [job for job in jobs if release and job.waiting and job.number not in errors]
+        # Slurm delays what was put back by two minutes
+        self._update([job for job in freed if job.restarts], lambda job: ("starttime=now",))
+        errors |= self._many(("scontrol", "release"), [job.number for job in freed])
+        rest = [job for job in jobs if job.number not in errors]
+        return errors | self._update(rest, lambda job: (f"admincomment={job.before}",))
 
     def requeue_held(self, job: SlurmJob) -> None:
         """Put a job back into the queue, on hold; one that runs only if it has not finished meanwhile."""
         if not job.ended:
-            self.change("scontrol", "update", f"jobid={job.number}", f"admincomment={MARK}")
+            self.change("scontrol", "update", f"jobid={job.number}", f"admincomment={job.marked('held')}")
         self.change("scontrol", "requeuehold", *(() if job.ended else ("Incomplete",)), job.number)
+
+    def _update(
+        self, jobs: Sequence[SlurmJob], words_of: Callable[[SlurmJob], tuple[str, ...]]
+    ) -> dict[str, SlurmError]:
+        """Update jobs, those with equal words in one command; return errors by number. Raises SlurmSilentError."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for job in jobs:
+            groups.setdefault(words_of(job), []).append(job.number)
+        errors: dict[str, SlurmError] = {}
+        for words, numbers in groups.items():
+            errors |= self._many(("scontrol", "update"), numbers, "jobid=", *words)
+        return errors
+
+    def _many(
+        self, command: tuple[str, ...], numbers: Sequence[str], name: str = "", *words: str
+    ) -> dict[str, SlurmError]:
+        """Run a command for many jobs; return errors by number. Raises SlurmSilentError.
+
+        Slurm makes what it can and reports the rest by number; a command without numbers is repeated for each half.
+        """
+        # scontrol changes nodes of one job only
+        size = 1 if any(word.startswith(_OF_ONE) for word in words) else self.portion
+
+        def change(portion: Sequence[str]) -> dict[str, SlurmError]:
+            try:
+                self.change(*command, f"{name}{','.join(portion)}", *words)
+            except SlurmSilentError:
+                raise
+            except SlurmError as error:
+                named = set(re.findall(r"\d+(?:_\d+)?", error.output)) & set(portion)
+                if named or len(portion) == 1:
+                    return dict.fromkeys(named or portion, error)
+                middle = len(portion) // 2
+                return change(portion[:middle]) | change(portion[middle:])
+            return {}
+
+        errors: dict[str, SlurmError] = {}
+        with ThreadPoolExecutor(2) as pool:
+            portions = [numbers[i : i + size] for i in range(0, len(numbers), size)]
+            for future in [pool.submit(copy_context().run, change, portion) for portion in portions]:
+                errors |= future.result()
+        return errors
 
     def cancel(self, number: str) -> None:
         """Cancel a job."""
@@ -390,13 +609,26 @@ class SlurmCommands:
         """Send a signal to the batch script of a job."""
         self.change("scancel", f"--signal={name}", "--batch", number)
 
-    def comment(self, number: str, text: str) -> None:
-        """Set the comment that tells an administrator the reason of a hold."""
-        self.change("scontrol", "update", f"jobid={number}", f"admincomment={MARK}: {text}")
-
     def switch(self, what: str, names: Sequence[str]) -> None:
         """Change nodes as `SWITCHES` has it."""
         self.change("scontrol", "update", f"nodename={','.join(names)}", *SWITCHES[what])
+
+
+def _demand(value: Mapping[str, str], nodes: int) -> str:
+    """Return the first option in a row of squeue that no scheduler for Batsim can honour; empty without one."""
+    for name, option in _DEMANDS.items():
+        if value[name] not in _NONE:
+            return f"{option}={value[name]}"
+    return "--contiguous" if value["Contiguous"] == "1" and nodes > 1 else ""
+
+
+def _restored(job: SlurmJob) -> tuple[str, ...]:
+    """Return the words that undo the changes of a start, after which the job requires nodes."""
+    left = job.mark is not None and job.mark.state == "left"
+    if left or not job.waiting or not job.required:
+        return ()
+    nodes = (f"numnodes={job.mark.nodes}",) if job.mark is not None and job.mark.nodes else ()
+    return (*nodes, "reqnodelist=")
 
 
 _POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
@@ -451,7 +683,7 @@ class Twin(SlurmCommands):
         ours = {name for number in self._virtual if jobs[number].running for name in jobs[number].hosts}
         theirs = {name for virtual in self._virtual.values() if virtual.row.running for name in virtual.row.hosts}
         nodes = {name: self._node(node, theirs, ours) for name, node in real.nodes.items()}
-        return Snapshot(real.time_s, jobs, nodes)
+        return Snapshot(real.time_s, real.begun_s, jobs, nodes)
 
     def _overlay(self, virtual: _Virtual) -> SlurmJob:
         job = virtual.row
@@ -476,7 +708,7 @@ class Twin(SlurmCommands):
             state=virtual.final if over else "RUNNING" if running else "PENDING",
             reason="held in Slurm" if held else "",
             held=virtual.held or held,
-            mark=MARK if virtual.held else "",
+            mark=Mark("held") if virtual.held else None,
             start_s=virtual.start_s,
             end_s=virtual.end_s,
             restarts=virtual.restarts,
@@ -509,10 +741,12 @@ class Twin(SlurmCommands):
     def _tell(self, *words: str) -> None:
         self._watch(words, "")
 
-    def hold(self, number: str) -> None:
+    def take(self, jobs: Sequence[SlurmJob], why: str = "") -> dict[str, SlurmError]:
         """See `SlurmCommands`."""
-        self._tell("hold", number)
-        self._virtual[number].held = True
+        self._tell("hold", *(job.number for job in jobs), *([why] if why else []))
+        for job in jobs:
+            self._virtual[job.number].held = True
+        return {}
 
     def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
         """See `SlurmCommands`; the job starts at once."""
@@ -520,9 +754,19 @@ class Twin(SlurmCommands):
         virtual = self._virtual[job.number]
         virtual.held, virtual.hosts, virtual.start_s = False, tuple(hosts), self._now_s
 
-    def give_back(self, job: SlurmJob) -> None:
+    def confirm(self, jobs: Sequence[SlurmJob]) -> dict[str, SlurmError]:
         """See `SlurmCommands`."""
-        self._tell("release", job.number)
+        return {}
+
+    def leave(self, jobs: Sequence[SlurmJob], why: str) -> dict[str, SlurmError]:
+        """See `SlurmCommands`."""
+        self._tell("leave", *(job.number for job in jobs), why)
+        return {}
+
+    def let_go(self, jobs: Sequence[SlurmJob], *, release: bool = True) -> dict[str, SlurmError]:
+        """See `SlurmCommands`."""
+        self._tell("release", *(job.number for job in jobs))
+        return {}
 
     def requeue_held(self, job: SlurmJob) -> None:
         """See `SlurmCommands`."""
@@ -540,10 +784,6 @@ class Twin(SlurmCommands):
     def signal(self, number: str, name: str) -> None:
         """See `SlurmCommands`; the job stays until the grace is over."""
         self._tell("signal", number, name)
-
-    def comment(self, number: str, text: str) -> None:
-        """See `SlurmCommands`."""
-        self._tell("comment", number, text)
 
     def switch(self, what: str, names: Sequence[str]) -> None:
         """See `SlurmCommands`; nodes switch in the times of the platform."""
