@@ -87,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scheduler")
     parser.add_argument("--options", default="{}", help="JSON; {folder} in it is that of watts.csv and machines.csv")
-    parser.add_argument("--socket", default="", help="command of a scheduler that listens; {port} in it is its port")
+    parser.add_argument("--socket", default="", help="command of a scheduler that listens on {endpoint}")
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/slurm-day"))
@@ -108,11 +108,10 @@ def main() -> None:
                  "--fresh", "--operate", "--once", "--speed", str(SPEED), "--poll", "0.5", "--json",
                  "--envelope", str(folder / "watts.csv")]  # fmt: skip
         if arguments.socket:
-            port = cluster.ports + NODES + 2
-            server = subprocess.Popen(
-                shlex.split(arguments.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL
-            )
-            words += ["--socket", f"tcp://localhost:{port}"]
+            # where a session looks for it, in a folder of this user alone
+            place = folder / "slurm_socket"
+            place.mkdir(mode=0o700, exist_ok=True)
+            server = listening(arguments.socket, f"ipc://{place}/scheduler")
         else:
             words += ["-s", arguments.scheduler, "-o", json.dumps(options)]
         thread = threading.Thread(target=submit, args=(cluster, jobs), daemon=True)
@@ -129,19 +128,24 @@ def main() -> None:
     series = [] if {"capacity", "envelope"} & set(options) else ["--envelope", str(folder / "watts.csv")]
     simulate = [*batwatt, "run", "-s", arguments.scheduler, "-o", json.dumps(options), *series]
     if arguments.socket:
-        server = subprocess.Popen(shlex.split(arguments.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL)
-        simulate = [*batwatt, "batsim", "-E", "-s", f"tcp://localhost:{port}"]
+        server = listening(arguments.socket, f"ipc://{place}/simulated")
+        simulate = [*batwatt, "batsim", "-E", "-s", f"ipc://{place}/simulated"]
     result |= compared(folder, simulate)
     print(json.dumps(result))
+
+
+def listening(command: str, endpoint: str) -> subprocess.Popen[bytes]:
+    """Start a scheduler that listens on an endpoint."""
+    return subprocess.Popen(shlex.split(command.replace("{endpoint}", endpoint)), stdout=subprocess.DEVNULL)
 
 
 def above(folder: Path) -> dict[str, Any]:
     """Return the energy above the cap in kWh, first while idle nodes are switched off, then later."""
     with (folder / "slurm_power.csv").open() as file:
         rows = [(float(row["time_s"]), float(row["cap_w"]), float(row["watts"])) for row in csv.DictReader(file)]
-    sums = {"above_before_900_s_kwh": 0.0, "above_later_kwh": 0.0}
+    sums = {"above_before_1800_s_kwh": 0.0, "above_later_kwh": 0.0}
     for (time_s, cap_w, watts), (end_s, _, _) in itertools.pairwise(rows):
-        name = "above_before_900_s_kwh" if time_s < 900.0 else "above_later_kwh"
+        name = "above_before_1800_s_kwh" if time_s < 1800.0 else "above_later_kwh"
         sums[name] += max(0.0, watts - cap_w) * (end_s - time_s) / 3.6e6
     return {name: round(value, 4) for name, value in sums.items()}
 

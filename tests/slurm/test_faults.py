@@ -78,12 +78,7 @@ def test_what_cannot_be_given_back_is_listed(cluster, platform, monkeypatch):
     blocker = cluster.submit(60.0, 8)
     cluster.command("scontrol", "release", blocker)
     wait_for(lambda: cluster.job(blocker)["JobState"] == "RUNNING", 10.0, "it runs")
-    folder = cluster.folder / "short"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
-        "import sys\nif 'slurm' in sys.argv or True:\n    import batwatt.slurm.session as s\n    s.GIVE_BACK_S = 1.0\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", f"{folder}:{os.environ.get('PYTHONPATH', '')}")
+    patched(cluster, monkeypatch, "import batwatt.slurm.session\nbatwatt.slurm.session.GIVE_BACK_S = 1.0\n")
     with Session(platform, *FCFS) as session:
         session.until_told("JOB_SUBMITTED", 1)
         cluster.stop_controller()
@@ -92,6 +87,32 @@ def test_what_cannot_be_given_back_is_listed(cluster, platform, monkeypatch):
     assert "not given back within 1 s" in session.log.read_text()
     cluster.start_controller()
     assert "batwatt: held" in comment_of(cluster, number)
+
+
+def patched(cluster, monkeypatch, text):
+    """Let processes of Python run a text at their start."""
+    folder = cluster.folder / "patch"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{folder}:{os.environ.get('PYTHONPATH', '')}")
+
+
+def test_a_journal_that_goes_on_in_a_new_file_is_resumed_with_the_state_of_slurm(cluster, platform, monkeypatch):
+    """The scheduler begins afresh: nodes of jobs that run are out of service until these end."""
+    patched(cluster, monkeypatch, "import batwatt.slurm.bridge as b, batwatt.slurm.book as k\nb.TOTALS_S = 0.0\n"
+            "k.Journal.__init__.__defaults__ = (3000,)\n")  # fmt: skip
+    numbers = [cluster.submit(4.0, 3) for _ in range(6)]
+    session = Session(platform, *FCFS, "--once")
+    with session:
+        wait_for(lambda: cluster.job(numbers[1])["JobState"] == "RUNNING", 20.0, "two jobs run")
+        wait_for(lambda: session.rows()[0].get("continues"), 20.0, "a new file")
+        os.kill(session.process.pid, signal.SIGKILL)
+        session.process.wait(10)
+    with session:
+        session.ends(90.0)
+    assert "resumed" in session.log.read_text()
+    jobs = [cluster.job(number) for number in numbers]
+    assert [(job["JobState"], job["Restarts"]) for job in jobs] == [("COMPLETED", "0")] * 6
 
 
 def test_a_session_that_keeps_what_it_has_is_resumed(cluster, platform):

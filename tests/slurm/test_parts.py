@@ -355,16 +355,14 @@ def test_a_user_needs_the_right_to_operate(monkeypatch, level, allowed):
     slurm = scripted(
         {"scontrol": lambda words: "SlurmUser = slurm(64030)\nClusterName = toy", "sacctmgr": lambda words: level}
     )
-    slurm.run = (lambda run: lambda *words: "green" if words[0] == "sinfo" else run(*words))(slurm.run)
-    slurm.nodes = dict
     monkeypatch.setattr("os.geteuid", lambda: 65534)
     if allowed:
-        assert slurm.check_cluster(switches=False, operates=True) == "toy"
+        assert slurm.cluster(operates=True)[0] == "toy"
     else:
         with pytest.raises(InputError, match="nobody may not change jobs of others; run as root or slurm"):
-            slurm.check_cluster(switches=False, operates=True)
+            slurm.cluster(operates=True)
     monkeypatch.setattr("os.geteuid", lambda: 64030)
-    assert slurm.check_cluster(switches=False, operates=True) == "toy"
+    assert slurm.cluster(operates=True)[0] == "toy"
 
 
 def job_of_row(**cells):

@@ -360,12 +360,25 @@ class SlurmCommands:
             raise SlurmError(f"{text!r}: the formats of Slurm before {OLDEST[0]}.{OLDEST[1]} are not read")
         return text
 
-    def check_cluster(self, *, switches: bool, operates: bool = False) -> str:
-        """Return the name of the cluster. Raises InputError if it lacks a node, the partition, a program or a right."""
+    def cluster(self, *, operates: bool) -> tuple[str, Mapping[str, str]]:
+        """Return the name of the cluster and its configuration.
+
+        Raises InputError if it is to be operated by a user that is not root, SlurmUser or an operator of slurmdbd.
+        """
         text = self.run("scontrol", "show", "config")
         config = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
-        if operates:
-            self._check_rights(config.get("SlurmUser", ""))
+        user, slurm_user = os.geteuid(), config.get("SlurmUser", "")
+        if operates and user != 0 and not slurm_user.endswith(f"({user})"):
+            name, level = pwd.getpwuid(user).pw_name, ""
+            with suppress(SlurmError):
+                level = self.run("sacctmgr", "-n", "-P", "show", "user", name, "format=adminlevel").strip()
+            if level not in ("Operator", "Administrator"):
+                problem = f"{name} may not change jobs of others"
+                raise InputError("--operate", problem, f"run as root or {slurm_user.partition('(')[0] or 'SlurmUser'}")
+        return config.get("ClusterName", "cluster"), config
+
+    def check(self, config: Mapping[str, str], *, switches: bool) -> None:
+        """Raise InputError if the cluster lacks a node or the partition, or cannot switch nodes."""
         if switches:
             for name, unset in (("SuspendProgram", "(null)"), ("ResumeProgram", "(null)"), ("SuspendTime", "INFINITE")):
                 if config.get(name, unset) in (unset, "NONE"):
@@ -377,19 +390,6 @@ class SlurmCommands:
         for name, node in self.nodes().items():
             if not node.cores:
                 raise InputError("the platform", f"node {name!r} is not in Slurm", "name its hosts as in sinfo")
-        return config.get("ClusterName", "cluster")
-
-    def _check_rights(self, slurm_user: str) -> None:
-        """Raise InputError unless this user may change jobs of others and nodes: root, SlurmUser or an operator."""
-        user = os.geteuid()
-        if user == 0 or slurm_user.endswith(f"({user})"):
-            return
-        name, level = pwd.getpwuid(user).pw_name, ""
-        with suppress(SlurmError):
-            level = self.run("sacctmgr", "-n", "-P", "show", "user", name, "format=adminlevel").strip()
-        if level not in ("Operator", "Administrator"):
-            problem = f"{name} may not change jobs of others"
-            raise InputError("--operate", problem, f"run as root or {slurm_user.partition('(')[0] or 'SlurmUser'}")
 
     def node_comments(self) -> dict[str, str]:
         """Return the comments of all nodes of the cluster. Raises SlurmError."""

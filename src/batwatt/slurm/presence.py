@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import re
 import socket
@@ -19,7 +20,7 @@ from typing import Any
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_text
 from batwatt.slurm.bridge import Bridge
-from batwatt.slurm.commands import MARK, SlurmCommands, SlurmError
+from batwatt.slurm.commands import MARK, SlurmCommands, SlurmError, SlurmSilentError
 
 _log = logging.getLogger(__name__)
 BEAT_S = 60.0
@@ -55,10 +56,15 @@ class ClusterLock:
             except OSError:
                 problem = "another `batwatt slurm` operates it on this machine"
                 raise InputError(f"cluster {self._cluster}", problem, "end that one first") from None
-            other = self._other()
-            if other:
-                raise InputError(f"cluster {self._cluster}", other, "end that one first")
-            self._mark()
+            try:
+                if other := self._other():
+                    raise InputError(f"cluster {self._cluster}", other, "end that one first")
+                self._mark()
+            except SlurmSilentError:
+                raise
+            except SlurmError as error:
+                _log.warning("other machines do not see this session: %s", error)
+                self._next_s = math.inf
             try:
                 yield
             finally:
@@ -68,8 +74,7 @@ class ClusterLock:
     def beat(self) -> None:
         """Renew the mark on the nodes, once a minute. Raises OtherSessionError, SlurmError."""
         if time.monotonic() >= self._next_s:
-            other = self._other()
-            if other:
+            if other := self._other():
                 raise OtherSessionError(f"cluster {self._cluster}: {other}; this session ends and gives nothing back")
             self._mark()
 
@@ -166,10 +171,10 @@ class Presence:
             "session": self.about,
             "state": "running" if snapshot is not None else "waiting for Slurm",
             "time": _date(),
-            "last_poll_s": None if bridge.polled_s != bridge.polled_s else bridge.polled_s,
+            "last_poll_s": None if math.isnan(bridge.polled_s) else bridge.polled_s,
             "poll_s": bridge.polling_s / max(1, bridge.polls),
             "cap_w": account.cap_w,
-            "power_w": account.energy.watts if account.energy.watts == account.energy.watts else 0.0,
+            "power_w": 0.0 if math.isnan(account.energy.watts) else account.energy.watts,
             "energy_j": account.energy.joules,
             "energy_above_cap_j": account.energy.above_j,
             "jobs": {state: jobs[state] for state in ("waiting", "starting", "killing", "aside")},

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from batwatt.batsim import events as ev
 from batwatt.batsim.bs import Bs
@@ -37,6 +37,7 @@ from batwatt.slurm.commands import (
 )
 from batwatt.slurm.presence import ClusterLock, OtherSessionError, Presence
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 GIVE_BACK_S = 300.0
 """Longest time in s for which a session that ends waits for Slurm, to give everything back."""
@@ -116,7 +117,8 @@ class Session:
         self.endpoint = "" if spec.scheduler is not None else self._safe_endpoint()
         self.version = self._answer(self.slurm.check_version)
         switches = spec.operate and any(host.sleeps for host in platform.hosts)
-        self.cluster = self._answer(lambda: self.slurm.check_cluster(switches=switches, operates=spec.operate))
+        self.cluster, config = self._answer(lambda: self.slurm.cluster(operates=spec.operate))
+        self._answer(lambda: self.slurm.check(config, switches=switches))
         for host in platform.hosts:
             if len(host.compute) > 1 and not spec.pstate_command:
                 problem = f"{host.name} has p-states {', '.join(map(str, host.compute))}, which Slurm cannot set"
@@ -145,7 +147,7 @@ class Session:
         return spec.endpoint
 
     @staticmethod
-    def _answer(ask: Callable[[], str]) -> str:
+    def _answer(ask: Callable[[], T]) -> T:
         """Return the answer of Slurm, once its controller is there. Raises BatwattError."""
         for pause_s in (1.0, 5.0, 20.0, 60.0, 60.0):
             try:
@@ -368,7 +370,7 @@ def release_cluster(platform: Path, handover: Handover, limit_s: float) -> tuple
     limit = time.monotonic() + limit_s
     while True:
         try:
-            cluster = slurm.check_cluster(switches=False, operates=True)
+            cluster, _ = slurm.cluster(operates=True)
             break
         except SlurmSilentError as error:
             if time.monotonic() > limit:
