@@ -22,10 +22,12 @@ def cap_file(platform: Path, *rows: tuple[int, int]) -> str:
 class Session:
     """A process of `batwatt slurm run`, whose journal is read while it runs; a context manager that ends it."""
 
-    def __init__(self, platform: Path, *words: str, speed: float = 60.0, poll_s: float = 0.3) -> None:
+    def __init__(
+        self, platform: Path, *words: str, speed: float = 60.0, poll_s: float = 0.3, handover: str = "--partition"
+    ) -> None:
         self.prefix = platform.parent / "session"
         self.log = platform.parent / "stderr.txt"
-        self.words = [sys.executable, "-m", "batwatt", "slurm", "run", "-p", str(platform), "--partition", "green",
+        self.words = [sys.executable, "-m", "batwatt", "slurm", "run", "-p", str(platform), handover, "green",
                        "-e", str(self.prefix), "--speed", str(speed), "--poll", str(poll_s), *words]  # fmt: skip
 
     def __enter__(self) -> Self:

@@ -18,11 +18,13 @@ def cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
     A test may give the arguments of `ToyCluster`.
     """
-    lacking = missing_program()
-    if lacking is not None:
-        pytest.skip(f"no real Slurm here ({lacking}): apt install slurmctld slurmd slurm-client munge")
     mark = request.node.get_closest_marker("toy")
     arguments = mark.kwargs if mark else {}
+    accounting = arguments.get("accounting", False)
+    lacking = missing_program(accounting=accounting)
+    if lacking is not None:
+        packages = f"slurmctld slurmd slurm-client munge{' slurmdbd mariadb-server-core' if accounting else ''}"
+        pytest.skip(f"no real Slurm here ({lacking}): apt install {packages}")
     try:
         toy = started(arguments)
     except AssertionError:

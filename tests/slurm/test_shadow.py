@@ -5,7 +5,7 @@ import os
 
 import pytest
 from slurm_session import Session, cap_file
-from toy_cluster import FOLDERS, ToyCluster
+from toy_cluster import ToyCluster
 from waiting import wait_for
 
 READERS = {"squeue", "sinfo"}
@@ -13,14 +13,14 @@ READERS = {"squeue", "sinfo"}
 
 def audited(cluster: ToyCluster) -> str:
     """Return the PATH of commands that write down their words before they run."""
-    folder = cluster.folder / "audit"
+    folder, path = cluster.folder / "audit", os.environ["PATH"]
     folder.mkdir()
     for name in ("squeue", "sinfo", "scontrol", "scancel", "sbatch"):
         (folder / name).write_text(
-            f'#!/bin/sh\necho "{name} $*" >> {cluster.folder}/commands.log\nPATH={FOLDERS} exec {name} "$@"\n'
+            f'#!/bin/sh\necho "{name} $*" >> {cluster.folder}/commands.log\nPATH={path} exec {name} "$@"\n'
         )
         (folder / name).chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
+    return f"{folder}:{path}"
 
 
 def test_a_shadow_changes_nothing_and_measures_both(cluster, platform, monkeypatch):
