@@ -27,6 +27,7 @@ from batwatt.slurm.commands import (
     SlurmNode,
     SlurmSilentError,
     Snapshot,
+    _exit_code,
 )
 from batwatt.slurm.presence import ClusterLock, OtherSessionError
 from batwatt.slurm.session import Session
@@ -558,6 +559,13 @@ def test_measured_watts(caplog):
     assert PowerMeter().watts() is None
     assert PowerMeter("false").watts() is None and "measured watts" in caplog.text
     assert PowerMeter("echo -3").watts() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("", 0), ("0:0", 0), ("7:0", 7), ("0:9", 137), ("0", 0), ("1792", 7), ("9", 137), ("137", 137)]
+)
+def test_an_exit_code_of_old_and_new_slurms(text, code):
+    assert _exit_code(text) == code
 
 
 def test_kill_rules():

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import logging
 import math
+import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,8 +27,10 @@ from batwatt.results.run_files import without_formulas
 from batwatt.slurm.commands import SlurmNode, Snapshot
 
 _log = logging.getLogger(__name__)
-ANSWER_S = 5.0
-"""Longest time in s of an answer of a command."""
+ANSWER_S = 10.0
+"""Longest time in s of an answer of a meter."""
+PROMPT_S = 0.5
+"""Longest time in s for which a poll waits for a meter."""
 PROBLEMS = (OSError, ValueError, RecursionError, BatwattError)
 """Errors of a source that has no value."""
 
@@ -118,23 +123,46 @@ class PowerMeter:
 
     command: str = ""
     _warned: bool = False
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "meter"))
+    _reading: Future[float] | None = None
 
     def watts(self) -> float | None:
-        """Return the watts now; None if nothing can be read, once with a warning."""
+        """Return the watts now; None while the command has no answer, once with a warning.
+
+        A command that takes longer than `PROMPT_S` gives the watts of its begin to a later call.
+        """
         if not self.command:
             return None
+        self._reading = self._reading or self._pool.submit(self._read)
         try:
-            words = shlex.split(self.command)
-            process = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=ANSWER_S, check=True)
-            watts = float(process.stdout.split()[0])
-            if not 0.0 <= watts < math.inf:
-                raise ValueError(f"{watts} is no power in W")
+            watts = self._reading.result(PROMPT_S)
+        except TimeoutError:
+            return None
         except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
             if not self._warned:
                 _log.warning("measured watts: %s; the model of the platform counts", error)
-            self._warned = True
+            self._reading, self._warned = None, True
             return None
-        self._warned = False
+        self._reading, self._warned = None, False
+        return watts
+
+    def _read(self) -> float:
+        process = subprocess.Popen(
+            shlex.split(self.command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        with process:
+            try:
+                output, _ = process.communicate(timeout=ANSWER_S)
+            except subprocess.TimeoutExpired:
+                # also what a script has started
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        if process.returncode:
+            raise ValueError(f"{self.command}: exit code {process.returncode}")
+        watts = float(output.split()[0])
+        if not 0.0 <= watts < math.inf:
+            raise ValueError(f"{watts} is no power in W")
         return watts
 
 

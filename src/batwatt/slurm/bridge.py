@@ -22,6 +22,7 @@ from batwatt.slurm.book import WORKLOAD, Book, Journal, SlurmAttempt, same_decis
 from batwatt.slurm.commands import (
     ENDED,
     HELD_BY_USER,
+    LATER,
     REFUSALS,
     SlurmCommands,
     SlurmError,
@@ -450,7 +451,12 @@ class Bridge:
             if job.held and job.mark is not None and job.mark.state == "started":
                 yield self._failed(now_s, task, f"is held again ({job.reason})", job=job)
             elif passed_s > LAUNCH_S or (passed_s > REFUSED_S and job.reason.startswith(REFUSALS)):
-                yield self._failed(now_s, task, f"did not start within {passed_s:.0f} s ({job.reason})", job=job)
+                why = f"did not start within {passed_s:.0f} s ({job.reason})"
+                # a limit that ends by itself is no failure: the job is announced again later
+                passes = job.reason.startswith(LATER)
+                yield self._failed(now_s, task, why, tried=not passes, job=job)
+                if passes:
+                    self._skipped[task.number] = time.monotonic() + SKIPPED_S
 
     def _elsewhere(self, task: SlurmAttempt, job: SlurmJob) -> bool:
         """Return whether a job runs on other nodes than the scheduler chose."""

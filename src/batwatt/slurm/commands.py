@@ -26,7 +26,9 @@ from batwatt.inputs.servers import expand
 from batwatt.model.platform import Platform
 
 MARK = "batwatt"
-"""First word of the reason of nodes, and of the administrator's comment on jobs, that the bridge has changed."""
+"""First word of texts on jobs and nodes that the bridge has changed."""
+OFF = f"{MARK}: off"
+"""Reason of nodes that the bridge has drained."""
 HELD_BY_USER = "JobHeldUser"
 ENDED = {
     "COMPLETED": "COMPLETED_SUCCESSFULLY",
@@ -206,7 +208,8 @@ class SlurmNode:
     @property
     def marked(self) -> bool:
         """True if the node was drained by us."""
-        return self.drained and self.reason.split(":")[0] == MARK
+        # Slurm appends to the reason of a node that does not boot
+        return self.drained and self.reason == OFF
 
     @property
     def up(self) -> bool:
@@ -283,10 +286,10 @@ _NARROWING = ("SQUEUE_", "SINFO_", "SCANCEL_", "SLURM_CLUSTERS")
 """Beginnings of variables that would narrow what the commands print."""
 _GONE = "Invalid job id"
 SWITCHES = {
-    "undrain": ("state=undrain",),
+    "undrain": ("state=undrain", "reason=none"),
     "power_up": ("state=power_up",),
     "power_down": ("state=power_down",),
-    "drain": ("state=drain", f"reason={MARK}: off"),
+    "drain": ("state=drain", f"reason={OFF}"),
 }
 """Changes of nodes, in the order in which they are made; `drain` keeps nodes that are off from being woken by jobs."""
 purpose: ContextVar[str] = ContextVar("purpose", default="")
@@ -488,7 +491,7 @@ class SlurmCommands:
                 held=value["PriorityLong"] == "0",
                 user=value["UserName"],
                 hosts=expand(value["NodeList"]),
-                exit_code=int(value["exit_code"] or 0),
+                exit_code=_exit_code(value["exit_code"]),
                 comment=comment,
                 mark=Mark.of(comment),
                 range=f"{nodes}-{most}" if most > nodes else "",
@@ -614,6 +617,15 @@ class SlurmCommands:
         self.change("scontrol", "update", f"nodename={','.join(names)}", *SWITCHES[what])
 
 
+def _exit_code(text: str) -> int:
+    """Return the exit code of `code:signal`, or of the status of wait() that older Slurms print; 128 + signal."""
+    code, colon, signal = text.partition(":")
+    status = int(code or 0)
+    if colon:
+        return status or (128 + int(signal) if int(signal or 0) else 0)
+    return status >> 8 or (128 + (status & 127) if status & 127 else 0)
+
+
 def _demand(value: Mapping[str, str], nodes: int) -> str:
     """Return the first option in a row of squeue that no scheduler for Batsim can honour; empty without one."""
     for name, option in _DEMANDS.items():
@@ -729,7 +741,7 @@ class Twin(SlurmCommands):
         elif not on:
             flags.add("powered_down")
         marked = node.name in self._marked
-        reason = f"{MARK}: off" if marked else node.reason
+        reason = OFF if marked else node.reason
         return SlurmNode(node.name, frozenset(flags | ({"drain"} if marked else set())), node.cores, reason)
 
     # changing ---------------------------------------------------------------------------------------------------
