@@ -1,0 +1,796 @@
+"""Faults played to `batwatt slurm run --operate` on a real Slurm of toy nodes; a line for each kind of trial.
+
+python bench/slurm_trials.py [NAME...] [--source FOLDER] [--extra WORDS] [--count NAME=N] [-o FILE]
+
+Prints name, number of trials, number that passed, and evidence. What a trial judges is the state of Slurm (squeue,
+sinfo, what a job has written), and the exit code of the bridge. `--source` is the root of another checkout, to run the same
+trials on another version. Needs root and Debian's slurmctld, slurmd, slurm-client and munge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+
+from slurm_session import Session
+from toy_cluster import ToyCluster
+
+NODES = 8
+FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}')
+FRUGAL = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope")
+COUNTS = {"freezes": 30, "many": 5000, "latency": 20}
+GRES = "NodeName=n4 Name=gpu File=/dev/null\n"
+COLUMNS = ("JobArrayID", "State", "Reason", "PriorityLong", "ReqNodes", "NumNodes", "RestartCnt", "NodeList",
+           "admin_comment")  # fmt: skip
+WAIT_S = 20.0
+"""Longest time from sbatch to a start on an empty cluster, in s: some polls, and a boot."""
+DAEMON_LIMIT_S = 100.0
+"""Longest time of an end, in s: systemd kills a service after 90 s."""
+
+ROGUE = """\
+import json, os, sys, zmq
+log = open(sys.argv[2], "w", buffering=1)
+socket = zmq.Context().socket(zmq.REP)
+os.setgid(65534), os.setuid(65534)
+socket.bind(sys.argv[1])
+log.write("bound\\n")
+while True:
+    message = json.loads(socket.recv())
+    log.write("message\\n")
+    events = []
+    for event in message.get("events", ()):
+        if event["type"] == "JOB_SUBMITTED":
+            data = {"job_id": event["data"]["job_id"], "alloc": "0"}
+            events.append({"timestamp": message["now"], "type": "EXECUTE_JOB", "data": data})
+    socket.send_string(json.dumps({"now": message["now"], "events": events}))
+"""
+"""A peer of the user nobody that starts what it is told of; arguments: endpoint, file of its log."""
+
+
+@dataclass
+class Try:
+    """A trial: what was tried, whether it passed, and what was seen."""
+
+    name: str
+    passed: bool
+    seen: str = ""
+
+
+def wait(condition: Callable[[], object], limit_s: float, pause_s: float = 0.1) -> bool:
+    """Wait for a condition; return whether it was met within a limit in s."""
+    end_s = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > end_s:
+            return False
+        time.sleep(pause_s)
+    return True
+
+
+def numbers_of(nodes: str) -> list[int]:
+    """Return the numbers in a list of nodes such as n[1-3,5]."""
+    parts = [part.partition("-") for part in re.findall(r"\d+(?:-\d+)?", nodes)]
+    return [i for first, _, last in parts for i in range(int(first), int(last or first) + 1)]
+
+
+class Cluster(ToyCluster):
+    """A toy cluster with features, a GPU, a licence and room for many jobs; `user` is SlurmUser."""
+
+    def __init__(self, user: str = "root") -> None:
+        folder = Path(tempfile.mkdtemp(prefix="trial-"))
+        folder.chmod(0o755)
+        super().__init__(folder / "slurm", NODES)
+        first = self.ports + 1
+        path = self.folder / "slurm.conf"
+        text = path.read_text()
+        row = re.search(r"^NodeName=.*\n", text, re.MULTILINE)
+        assert row is not None
+        rows = [
+            row[0]
+            .replace(f"n[1-{NODES}]", f"n[{low}-{high}]")
+            .replace(f"Port=[{first}-{first + NODES - 1}]", f"Port=[{first + low - 1}-{first + high - 1}]")
+            .replace("State=", f"{more} State=")
+            for low, high, more in ((1, 3, "Feature=big"), (4, 4, "Feature=big Gres=gpu:1"), (5, 8, "Feature=small"))
+        ]
+        more = "GresTypes=gpu\nLicenses=lic:1\nMaxArraySize=20001\nMaxJobCount=50000\nFirstJobId=7000\n"
+        text = text.replace(row[0], more + "".join(rows)).replace("SlurmUser=root", f"SlurmUser={user}")
+        path.write_text(text)
+        (self.folder / "gres.conf").write_text(GRES)
+        if user != "root":
+            for one in (self.folder, self.folder / "state"):
+                shutil.chown(one, user)
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
+
+    def sbatch(self, *words: str, run_s: float = 1.0, hold: bool = True) -> str:
+        """Submit a job that writes its number down and sleeps; return its number."""
+        script = f"--wrap=date +%s.%N >> {self.folder}/ran-$SLURM_JOB_ID; sleep {run_s:g}"
+        lead = ["sbatch", "--parsable", "-t", "10", "-o", "/dev/null", *(["-H"] if hold else [])]
+        return self.command(*lead, *words, script).stdout.strip()
+
+    def runs(self, number: str) -> list[float]:
+        """Return the dates in s since 1970 at which the script of a job began."""
+        path = self.folder / f"ran-{number}"
+        return [float(line) for line in path.read_text().split()] if path.exists() else []
+
+    def jobs(self, *numbers: str) -> dict[str, dict[str, str]]:
+        """Return what squeue prints of jobs, by number."""
+        form = ",".join(f"{name}:|" for name in COLUMNS) + "\x1f"
+        words = ["squeue", "-h", "-r", "-t", "all", "-O", form]
+        text = self.command(*words, check=False).stdout
+        rows = [[cell.strip() for cell in row.split("|", len(COLUMNS) - 1)] for row in text.split("|\x1f")]
+        jobs = {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows if len(row) == len(COLUMNS)}
+        for job in jobs.values():
+            for name in ("ReqNodes", "admin_comment"):
+                job[name] = job[name].removeprefix("(null)")
+        return {number: jobs[number] for number in numbers if number in jobs} if numbers else jobs
+
+    def all_in(self, state: str, numbers: Sequence[str]) -> bool:
+        """Return whether all jobs are in a state."""
+        jobs = self.jobs(*numbers)
+        return len(jobs) == len(numbers) and all(job["State"] == state for job in jobs.values())
+
+    def drained(self) -> list[str]:
+        """Return the nodes that batwatt drains."""
+        rows = self.command("sinfo", "-h", "-N", "-p", "green", "-o", "%N|%T|%E", check=False).stdout.splitlines()
+        cells = [row.split("|", 2) for row in rows]
+        return [name for name, state, reason in cells if "drain" in state and reason.startswith("batwatt")]
+
+    def left(self, before: Mapping[str, Mapping[str, str]]) -> list[str]:
+        """Return what is left of a session: changes of jobs since `before`, and drained nodes."""
+        problems = [f"{len(nodes)} nodes drained" for nodes in (self.drained(),) if nodes]
+        now = self.jobs()
+        for number, was in before.items():
+            job = now[number]
+            if job["admin_comment"] != was["admin_comment"]:
+                problems.append(f"comment {job['admin_comment']!r} was {was['admin_comment']!r}")
+            if job["State"] != "PENDING":
+                continue
+            if job["PriorityLong"] == "0" and job["Reason"] != was["Reason"]:
+                problems.append(f"held ({job['Reason']})")
+            if job["ReqNodes"] != was["ReqNodes"]:
+                problems.append(f"nodes {job['ReqNodes']} required")
+            if job["NumNodes"] != was["NumNodes"]:
+                problems.append(f"NumNodes {job['NumNodes']} was {was['NumNodes']}")
+        return problems
+
+    def controller(self) -> int:
+        """Return the process of slurmctld."""
+        return int((self.folder / "slurmctld.pid").read_text())
+
+    def clean(self) -> None:
+        """End all jobs, and switch all nodes on."""
+        live = [number for number, job in self.jobs().items() if job["State"] in ("PENDING", "RUNNING", "COMPLETING")]
+        if live:
+            self.command("scancel", *dict.fromkeys(number.partition("_")[0] for number in live), check=False)
+        self.command("scontrol", "delete", "ReservationName=R", check=False)
+        for number, state in enumerate(self.states(), 1):
+            if "drain" in state:
+                self.command("scontrol", "update", f"nodename=n{number}", "state=undrain", check=False)
+            if not state.startswith(("idle", "allocated", "mixed", "completing")) or state[-1] in "~#%!":
+                self.command("scontrol", "update", f"nodename=n{number}", "state=power_up", check=False)
+        if not wait(lambda: self.states() == ["idle"] * NODES, 30.0):
+            # a node that was killed in the middle of a change
+            for number in range(1, NODES + 1):
+                self.command("scontrol", "update", f"nodename=n{number}", "state=power_down_force", check=False)
+            time.sleep(4.0)
+            for number in range(1, NODES + 1):
+                for change in ("undrain", "resume", "power_up"):
+                    self.command("scontrol", "update", f"nodename=n{number}", f"state={change}", check=False)
+            wait(lambda: self.states() == ["idle"] * NODES, 40.0)
+
+
+class Bridge(Session):
+    """A process of `batwatt slurm run --operate` in a folder of its own; its output is in `log`."""
+
+    def __init__(
+        self, lab: Lab, *words: str, cluster: Cluster | None = None, speed: float = 60.0, poll_s: float = 0.3,
+        around: Sequence[str] = (), user: str = "",
+    ) -> None:  # fmt: skip
+        self.cluster = cluster or lab.cluster
+        self.folder = Path(tempfile.mkdtemp(dir=self.cluster.folder))
+        self.folder.chmod(0o755)
+        path = self.folder / "green.xml"
+        shutil.copy(lab.platform, path)
+        if user:
+            shutil.chown(self.folder, user)
+        super().__init__(path, *words, "--operate", *lab.extra, speed=speed, poll_s=poll_s)
+        self.words = [*around, *self.words]
+        self.environment = lab.environment(self.cluster)
+        self._rows: list[dict[str, Any]] = []
+        self._read = 0
+
+    def start(self) -> Self:
+        """Start the process."""
+        self.process = subprocess.Popen(
+            self.words, env=self.environment, stdout=subprocess.DEVNULL, stderr=self.log.open("a"), text=True
+        )
+        return self
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def rows(self, kind: str = "") -> list[dict[str, Any]]:
+        """Return the whole lines of the journal; each is read once."""
+        path = self.prefix.with_name("session_journal.jsonl")
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(self._read)
+                text = file.read()
+            text = text[: text.rfind(b"\n") + 1]
+            self._read += len(text)
+            self._rows += [json.loads(line) for line in text.splitlines()]
+        return [row for row in self._rows if kind in ("", row["kind"])]
+
+    def announced(self) -> set[str]:
+        """Return the numbers of the jobs that the scheduler was told of."""
+        return {data["job_id"].partition("!")[2].partition("@")[0] for data in self.events("JOB_SUBMITTED")}
+
+    def until_announced(self, numbers: Sequence[str], limit_s: float = 30.0) -> bool:
+        """Wait until the scheduler was told of jobs."""
+        return wait(lambda: self.announced() >= set(numbers), limit_s)
+
+    def lives(self) -> bool:
+        """Return whether the process goes on."""
+        return self.process.poll() is None
+
+    def end(self, limit_s: float = DAEMON_LIMIT_S) -> int:
+        """Send SIGTERM, and kill the process after a limit in s; return its exit code."""
+        if self.lives():
+            self.process.send_signal(signal.SIGTERM)
+        return self.until_end(limit_s)
+
+    def until_end(self, limit_s: float) -> int:
+        """Wait for the end, and kill the process after a limit in s; return its exit code."""
+        try:
+            return self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def last(self) -> str:
+        """Return the last line on stderr."""
+        lines = self.log.read_text().strip().splitlines()
+        return lines[-1][:160] if lines else "no message"
+
+    def names(self, number: str) -> bool:
+        """Return whether stderr or a note of the journal names a job."""
+        texts = [self.log.read_text(), *(json.dumps(row) for row in self.rows("note"))]
+        return any(re.search(rf"(?<![\d.]){number}(?![\d.])", text) for text in texts)
+
+
+@dataclass
+class Lab:
+    """Where trials run: the version, the cluster that they share, and the platform file."""
+
+    source: Path
+    extra: Sequence[str]
+    counts: Mapping[str, int]
+    token: Sequence[str]
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="lab-")))
+    help: str = ""
+    _cluster: Cluster | None = None
+
+    def __post_init__(self) -> None:
+        self.folder.chmod(0o755)
+        self.platform = self.folder / "green.xml"
+        self.draw = random.Random(1)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that trials share."""
+        if self._cluster is None:
+            self._cluster = new_cluster()
+        return self._cluster
+
+    def environment(self, cluster: ToyCluster | None = None) -> dict[str, str]:
+        """Return the environment of a command of batwatt."""
+        path = f"{self.source}/src:{self.source}"
+        return dict(cluster.environment if cluster else os.environ) | {"PYTHONPATH": path, "BATWATT_PURE": "1"}
+
+    def batwatt(self, *words: str, cluster: ToyCluster | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command of batwatt."""
+        line = [sys.executable, "-m", "batwatt", *words]
+        return subprocess.run(line, env=self.environment(cluster), capture_output=True, text=True, timeout=300)
+
+    def prepare(self) -> None:
+        """Write the platform file. Raises AssertionError if another version would run."""
+        script = "import batwatt; print(batwatt.__file__)"
+        line = [sys.executable, "-c", script]
+        place = subprocess.run(line, env=self.environment(), capture_output=True, text=True, check=True).stdout
+        assert place.startswith(f"{self.source}/src/"), place
+        from toy_cluster import SERVERS
+
+        (self.folder / "servers.toml").write_text(SERVERS.format(nodes=NODES))
+        made = self.batwatt("generate", "platform", str(self.folder / "servers.toml"), "-o", str(self.platform))
+        assert made.returncode == 0, made.stderr
+        self.help = self.batwatt("slurm", "run", "--help-all").stdout
+
+    def cap(self, text: str = "time_s,power_w\n0,1750\n") -> str:
+        """Write a file of a cap in W; return its path."""
+        path = Path(tempfile.mkdtemp(dir=self.folder)) / "watts.csv"
+        path.write_text(text)
+        return str(path)
+
+    def close(self) -> None:
+        """End the cluster."""
+        if self._cluster is not None:
+            self._cluster.__exit__()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def new_cluster(user: str = "root") -> Cluster:
+    """Start a cluster; again if another process has taken one of its ports."""
+    for _ in range(2):
+        with suppress(AssertionError):
+            cluster = Cluster(user)
+            cluster.start()
+            return cluster
+    cluster = Cluster(user)
+    cluster.start()
+    return cluster
+
+
+# trials ---------------------------------------------------------------------------------------------------------------
+
+
+def freezes(lab: Lab) -> Iterator[Try]:
+    """Stop slurmctld for a while, just before and while a start is carried out."""
+    cluster, cap = lab.cluster, lab.cap("time_s,power_w\n0,900\n")
+    long_s = [65.0, 25.0, 12.0, 12.0]
+    bridge: Bridge | None = None
+    for i in range(lab.counts["freezes"]):
+        lasts_s = long_s.pop() if i % 7 == 6 and long_s else round(lab.draw.uniform(1.0, 8.0), 1)
+        if bridge is None:
+            cluster.clean()
+            bridge = Bridge(lab, *FRUGAL, cap).start()
+            session = bridge
+            if not wait(lambda b=session: len(cluster.drained()) >= 3 or not b.lives(), 40.0):
+                yield Try(f"freeze {i}", False, f"no node was switched off: {bridge.last()}")
+                bridge.end()
+                bridge = None
+                continue
+        before = len(bridge.decisions("EXECUTE_JOB"))
+        numbers = [cluster.sbatch("-N", str(1 + k // 2)) for k in range(3)]
+        where = ("before a poll", "at a reply", "in a reply")[i % 3]
+        if where != "before a poll":
+            wait(lambda b=bridge, n=before: len(b.decisions("EXECUTE_JOB")) > n, 15.0, 0.002)
+        pause_s = {"before a poll": 0.4, "at a reply": 0.0, "in a reply": 0.12}[where] * lab.draw.random()
+        time.sleep(pause_s)
+        process = cluster.controller()
+        os.kill(process, signal.SIGSTOP)
+        time.sleep(lasts_s)
+        os.kill(process, signal.SIGCONT)
+        ended = wait(lambda n=numbers, b=bridge: cluster.all_in("COMPLETED", n) or not b.lives(), 75.0)
+        problems = []
+        if not bridge.lives():
+            problems.append(f"the bridge ended with {bridge.process.returncode}: {bridge.last()}")
+        elif not ended:
+            states = Counter(f"{job['State']}({job['Reason']})" for job in cluster.jobs(*numbers).values())
+            problems.append(f"after 75 s {dict(states)}")
+        elif not cluster.drained():
+            problems.append("no node is drained any more")
+        runs = [len(cluster.runs(number)) for number in numbers]
+        if max(runs) > 1 or any(job["RestartCnt"] != "0" for job in cluster.jobs(*numbers).values()):
+            problems.append(f"started {runs} times")
+        yield Try(f"{lasts_s:g} s {where}", not problems, "; ".join(problems))
+        if problems:
+            bridge.end()
+            bridge = None
+    if bridge is not None:
+        bridge.end()
+
+
+def sigterm(lab: Lab) -> Iterator[Try]:
+    """End a session in six states; nothing of it may be left in Slurm."""
+    yield _ending(lab, "jobs announced")
+    starts = [_ending(lab, "start under way") for _ in range(3)]
+    yield Try("start under way", all(one.passed for one in starts), "; ".join(filter(None, (s.seen for s in starts))))
+    yield _ending(lab, "nodes off")
+    yield _ending(lab, "SIGTERM twice")
+    yield _ending(lab, "slurmctld away for 10 s")
+    yield _ending(lab, "slurmctld away for long")
+
+
+def _ending(lab: Lab, name: str) -> Try:
+    cluster = lab.cluster
+    cluster.clean()
+    under_way, off = name == "start under way", name == "nodes off"
+    if not under_way and not off:
+        blocker = cluster.sbatch("-N8", "-p", "other", run_s=300.0, hold=False)
+        wait(lambda: cluster.all_in("RUNNING", [blocker]), 20.0)
+    widths = ["1"] * 6 if under_way else ["1-4", "2-4", "8", "1", "6-8"] + ["1"] * (25 if "twice" in name else 0)
+    numbers = [cluster.sbatch("-N", width, run_s=60.0) for width in widths]
+    cluster.command("scontrol", "update", f"jobid={numbers[1]}", "admincomment=paid by physics")
+    before = cluster.jobs(*numbers)
+    cap = lab.cap("time_s,power_w\n0,350\n" if off else "time_s,power_w\n0,1750\n")
+    with Bridge(lab, *(FRUGAL if off else FCFS), *([cap] if off else [])) as bridge:
+        if under_way:
+            wait(lambda: bridge.decisions("EXECUTE_JOB") or not bridge.lives(), 30.0, 0.002)
+            time.sleep(0.3 * lab.draw.random())
+        else:
+            bridge.until_announced(numbers)
+        if off:
+            wait(lambda: len(cluster.drained()) >= 3, 40.0)
+        away_s = 10.0 if "10 s" in name else None
+        if "slurmctld" in name:
+            cluster.stop_controller()
+        began = time.monotonic()
+        bridge.process.send_signal(signal.SIGTERM)
+        if "twice" in name:
+            time.sleep(0.2)
+            bridge.process.send_signal(signal.SIGTERM)
+        if away_s is not None:
+            time.sleep(away_s)
+            cluster.start_controller()
+        code = bridge.until_end(DAEMON_LIMIT_S)
+        took_s = time.monotonic() - began
+    problems = []
+    if name.endswith("long"):
+        if code in (0, 143):
+            problems.append(f"code {code} although nothing was given back")
+        release = subprocess.Popen(
+            [sys.executable, "-m", "batwatt", "slurm", "release", "-p", str(lab.platform), "--partition", "green"],
+            env=lab.environment(cluster), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(5.0)
+        cluster.start_controller()
+        said = release.communicate(timeout=200)[1].strip().splitlines()
+        if release.returncode:
+            problems.append(f"release: code {release.returncode}, {said[-1][:120] if said else ''}")
+    elif code != 143:
+        problems.append(f"code {code}")
+    problems += [f"{count}x {text}" for text, count in Counter(cluster.left(before)).items()]
+    return Try(name, not problems, f"{name}: " + "; ".join([*problems, f"{took_s:.1f} s"]) if problems else "")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A request of a job: words for sbatch, and what the nodes (numbers) of its run must satisfy."""
+
+    name: str
+    words: tuple[str, ...]
+    satisfied: Callable[[list[int]], bool] = lambda nodes: True
+    jobs: int = 1
+
+
+CONSTRAINTS = (
+    Constraint("feature", ("-N1", "-C", "small"), lambda nodes: min(nodes) >= 5),
+    Constraint("exclude", ("-N2", "--exclude=n1"), lambda nodes: 1 not in nodes),
+    Constraint("nodelist", ("-N1", "-w", "n2"), lambda nodes: nodes == [2]),
+    Constraint("licenses", ("-N1", "--licenses=lic:1"), jobs=2),
+    Constraint("gres", ("-N1", "--gres=gpu:1"), lambda nodes: nodes == [4]),
+    Constraint("reservation", ("-N1", "--reservation=R"), lambda nodes: max(nodes) <= 2),
+    Constraint("contiguous", ("-N3", "--contiguous"), lambda nodes: len(nodes) == 3 and nodes[2] - nodes[0] == 2),
+    Constraint("range", ("-N2-4",), lambda nodes: 2 <= len(nodes) <= 4),
+    Constraint("hetjob", ("-N1", ":", "-N1")),
+    Constraint("tasks", ("-n40",), lambda nodes: len(nodes) >= 3),
+)
+
+
+def constraints(lab: Lab) -> Iterator[Try]:
+    """Hand jobs over that ask for more than nodes, each with three plain ones."""
+    for one in CONSTRAINTS:
+        yield _constrained(lab, one)
+
+
+def _constrained(lab: Lab, one: Constraint) -> Try:
+    cluster = lab.cluster
+    cluster.clean()
+    if one.name == "contiguous":
+        cluster.sbatch("-w", "n2", "-p", "other", run_s=300.0, hold=False)
+    if one.name == "reservation":
+        cluster.command("scontrol", "create", "reservation", "ReservationName=R", "starttime=now", "duration=60",
+                        "nodes=n[1-2]", "users=root")  # fmt: skip
+    special = [cluster.sbatch(*one.words) for _ in range(one.jobs)]
+    if one.name == "hetjob":
+        special = [f"{special[0]}+0", f"{special[0]}+1"]
+    plain = [cluster.sbatch("-N1") for _ in range(3)]
+    problems = []
+    with Bridge(lab, *FCFS) as bridge:
+        wait(lambda: cluster.all_in("COMPLETED", [*plain, *special]), 20.0)
+        if not wait(lambda: cluster.all_in("COMPLETED", plain), 15.0):
+            states = {f"{job['State']}({job['Reason']})" for job in cluster.jobs(*plain).values()}
+            problems.append(f"plain jobs {', '.join(sorted(states))} after 35 s")
+        if not bridge.lives():
+            problems.append(f"the bridge ended: {bridge.last()}")
+        code = bridge.end()
+    if code != 143:
+        problems.append(f"code {code}")
+    wait(lambda: cluster.all_in("COMPLETED", [*plain, *special]), 20.0)
+    jobs = cluster.jobs()
+    for number in [*special, *plain]:
+        job = jobs[number]
+        if job["State"] == "COMPLETED":
+            nodes = numbers_of(job["NodeList"])
+            if number in special and not one.satisfied(nodes):
+                problems.append(f"ran on {job['NodeList']}")
+            if number in plain and one.name == "reservation" and min(nodes) <= 2:
+                problems.append("a plain job ran on a reserved node")
+        elif job["State"] == "PENDING" and job["Reason"] == "JobHeldUser" and number in special:
+            # as its user left it: that is well if it is said
+            if not bridge.names(number.partition("+")[0]):
+                problems.append("not taken over, and not named")
+        else:
+            problems.append(f"{'plain' if number in plain else 'job'} {job['State']}({job['Reason']}) at the end")
+    seen = "; ".join(dict.fromkeys(problems))
+    return Try(one.name, not problems, f"{one.name}: {seen}" if problems else "")
+
+
+WHOLE = "time_s,power_w\n0,1600\n"
+FAULTS: tuple[tuple[str, str | None, float], ...] = (
+    ("truncated", "time_s,power_w\n0,16", 3.0),
+    ("empty", "", 3.0),
+    ("removed", None, 5.0),
+    ("garbage", "\x00\x7f<html>502 Bad Gateway</html>\n1,2,3\n", 3.0),
+    ("value 0", "time_s,power_w\n0,0\n", 4.0),
+    ("fall of 90 %", "time_s,power_w\n0,160\n", 4.0),
+)
+"""Name, content of the file (None: removed), and time in s for which it lasts."""
+
+
+def envelope(lab: Lab) -> Iterator[Try]:
+    """Damage the file of the envelope under running jobs, which must go on."""
+    cluster = lab.cluster
+    bridge: Bridge | None = None
+    for name, text, lasts_s in FAULTS:
+        if bridge is None or not bridge.lives():
+            cluster.clean()
+            path = Path(lab.cap(WHOLE))
+            bridge = Bridge(lab, *FRUGAL, str(path)).start()
+        result = _damaged(cluster, bridge, name, path, text, lasts_s)
+        yield result
+        if not result.passed:
+            bridge.end()
+            bridge = None
+    if bridge is not None:
+        bridge.end()
+    if "--allow-fall" in lab.help:
+        cluster.clean()
+        path = Path(lab.cap(WHOLE))
+        with Bridge(lab, *FRUGAL, str(path), "--allow-fall", "100") as one:
+            result = _damaged(cluster, one, "allowed fall of 90 %", path, "time_s,power_w\n0,160\n", 12.0)
+        yield Try("allowed fall", "started again" in result.seen or "PENDING" in result.seen, f"allowed: {result.seen}")
+    now = datetime.now(UTC)
+    for name, dates in (("dates over", (now - timedelta(days=2), now - timedelta(days=1))),
+                        ("last row now", (now - timedelta(hours=1), now))):  # fmt: skip
+        cluster.clean()
+        path = Path(lab.cap("time,power_w\n" + "".join(f"{date:%Y-%m-%dT%H:%M:%SZ},1600\n" for date in dates)))
+        with Bridge(lab, *FRUGAL, str(path)) as one:
+            yield _damaged(cluster, one, name, path, path.read_text(), 4.0)
+
+
+def _damaged(cluster: Cluster, bridge: Bridge, name: str, path: Path, text: str | None, lasts_s: float) -> Try:
+    numbers = [cluster.sbatch("-N1", run_s=lasts_s + 7.0) for _ in range(3)]
+    if not wait(lambda: cluster.all_in("RUNNING", numbers), 25.0):
+        states = {job["State"] for job in cluster.jobs(*numbers).values()}
+        return Try(name, False, f"{name}: jobs did not start {states}: {bridge.last()}")
+    whole = path.read_text()
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    time.sleep(lasts_s)
+    path.write_text(whole)
+    problems = []
+    wait(lambda: cluster.all_in("COMPLETED", numbers), 12.0)
+    jobs = cluster.jobs(*numbers).values()
+    again = sum(job["RestartCnt"] != "0" for job in jobs)
+    if again:
+        problems.append(f"{again} of 3 jobs killed and started again")
+    other = Counter(job["State"] for job in jobs if job["State"] != "COMPLETED")
+    if other:
+        problems.append(f"jobs {dict(other)}")
+    if not bridge.lives():
+        problems.append(f"the bridge ended with {bridge.process.returncode}: {bridge.last()}")
+    cluster.command("scancel", *numbers, check=False)
+    return Try(name, not problems, f"{name}: " + "; ".join(problems) if problems else "")
+
+
+def machines(lab: Lab) -> Iterator[Try]:
+    """Start a second bridge that cannot see the lock file of the first: another machine, another user."""
+    lab.cluster.clean()
+    other = "hostname other-machine; mount -t tmpfs none /run; mkdir -p /run/t; export TMPDIR=/run/t; exec"
+    apart = ("unshare", "--uts", "--mount", "sh", "-c", f'{other} "$@"', "sh")
+    yield _second(lab, "another machine", lab.cluster, "", apart)
+    # Python may be in a folder of root
+    capability = "+dac_read_search"
+    drop = ("setpriv", "--reuid", "slurm", "--regid", "slurm", "--clear-groups", "--inh-caps", capability,
+            "--ambient-caps", capability)  # fmt: skip
+    with new_cluster("slurm") as cluster:
+        yield _second(lab, "SlurmUser, then root", cluster, "slurm", (), drop)
+
+
+def _second(
+    lab: Lab, name: str, cluster: Cluster, user: str, around: Sequence[str], first: Sequence[str] = ()
+) -> Try:  # fmt: skip
+    problems = []
+    with Bridge(lab, *FCFS, cluster=cluster, around=first, user=user) as one:
+        if not wait(lambda: one.rows("exchange") or not one.lives(), 30.0) or not one.lives():
+            return Try(name, False, f"{name}: the first did not begin: {one.last()}")
+        with Bridge(lab, *FCFS, cluster=cluster, around=around) as two:
+            numbers = [cluster.sbatch("-N2", run_s=2.0) for _ in range(4)]
+            if not wait(lambda: not two.lives(), 30.0):
+                problems.append("the second operates as well")
+            elif two.process.returncode != 2:
+                problems.append(f"the second ended with {two.process.returncode}: {two.last()}")
+        if not wait(lambda: cluster.all_in("COMPLETED", numbers), 30.0):
+            problems.append(f"jobs {dict(Counter(job['State'] for job in cluster.jobs(*numbers).values()))}")
+        runs = [len(cluster.runs(number)) for number in numbers]
+        if max(runs) > 1:
+            problems.append(f"jobs started {runs} times")
+        if not one.lives():
+            problems.append(f"the first ended with {one.process.returncode}: {one.last()}")
+    return Try(name, not problems, f"{name}: " + "; ".join(problems) if problems else "")
+
+
+def rogue(lab: Lab) -> Iterator[Try]:
+    """Let another user answer at the port of Batsim."""
+    endpoint = "tcp://127.0.0.1:28000"
+    token = lab.token
+    if not token and (option := re.search(r"--token[\w-]*", lab.help)):
+        path = lab.folder / "token"
+        path.write_text("0123456789abcdef0123456789abcdef\n")
+        path.chmod(0o600)
+        token = (option[0], str(path))
+    yield _rogue(lab, "defaults", endpoint, ())
+    yield _rogue(lab, "TCP without a token", endpoint, ("--socket", endpoint))
+    if token:
+        yield _rogue(lab, "a peer without the token", endpoint, ("--socket", endpoint, *token))
+    else:
+        yield Try("a peer without the token", False, "a peer without the token: there is no token")
+
+
+def _rogue(lab: Lab, name: str, endpoint: str, words: Sequence[str]) -> Try:
+    cluster = lab.cluster
+    cluster.clean()
+    number, log = cluster.sbatch("-N1"), lab.folder / "rogue.txt"
+    log.unlink(missing_ok=True)
+    peer = subprocess.Popen([sys.executable, "-c", ROGUE, endpoint, str(log)], stderr=subprocess.PIPE, text=True)
+    problems = []
+    try:
+        if not wait(lambda: log.exists() and "bound" in log.read_text(), 10.0):
+            return Try(name, False, f"{name}: the peer cannot listen")
+        with Bridge(lab, *words) as bridge:
+            wait(lambda: "message" in log.read_text() or not bridge.lives(), 15.0)
+            time.sleep(3.0)
+            job = cluster.jobs(number)[number]
+            if "message" in log.read_text() and not words:
+                problems.append("connected to it")
+            if job["State"] != "PENDING" or cluster.runs(number):
+                problems.append(f"the job of root is {job['State']}")
+            if words and bridge.lives():
+                problems.append("is not refused")
+    finally:
+        peer.kill()
+        peer.wait()
+    return Try(name, not problems, f"{name}: " + "; ".join(problems) if problems else "")
+
+
+def many(lab: Lab) -> Iterator[Try]:
+    """Announce and give back thousands of jobs: the tasks of an array, then jobs of their own."""
+    count = lab.counts["many"]
+    for name in ("array", "separate"):
+        with new_cluster() as cluster:
+            blocker = cluster.sbatch("-N8", "-p", "other", run_s=5000.0, hold=False)
+            wait(lambda c=cluster, b=blocker: c.all_in("RUNNING", [b]), 20.0)
+            if name == "array":
+                cluster.sbatch("-N1", f"--array=1-{count}")
+            else:
+                line = f"seq {count} | xargs -P 4 -I@ sbatch -Q -H -N1 -t10 -o /dev/null --wrap=true"
+                cluster_environment = cluster.environment
+                subprocess.run(["sh", "-c", line], env=cluster_environment, check=True, timeout=900)
+            jobs = cluster.jobs()
+            before = {number: job for number, job in jobs.items() if number != blocker}
+            began = time.monotonic()
+            bridge = Bridge(lab, *FCFS, cluster=cluster).start()
+            wait(lambda b=bridge, n=len(before): len(b.announced()) >= n or not b.lives(), 900.0, 0.5)
+            told_s, told = time.monotonic() - began, len(bridge.announced())
+            began = time.monotonic()
+            code = bridge.end(900.0)
+            given_s = time.monotonic() - began
+            problems = [f"code {code}"] if code != 143 else []
+            problems += [f"{n}x {text}" for text, n in Counter(cluster.left(before)).items()]
+            text = f"{name}: {told} of {len(before)} announced in {told_s:.0f} s, given back in {given_s:.1f} s"
+            yield Try(name, not problems and told == len(before), "; ".join([text, *problems]))
+
+
+def latency(lab: Lab) -> Iterator[Try]:
+    """Measure the time from sbatch to the first line of a job at real speed, under a constant cap."""
+    cluster, count = lab.cluster, lab.counts["latency"]
+    cluster.clean()
+    waits_s: list[float] = []
+    lost = 0
+    with Bridge(lab, *FRUGAL, lab.cap(), speed=1.0, poll_s=5.0) as bridge:
+        wait(lambda: bridge.rows("exchange") or not bridge.lives(), 30.0)
+        time.sleep(20.0)
+        submitted: dict[str, float] = {}
+        for _ in range(count):
+            number = cluster.sbatch("-N1")
+            submitted[number] = time.time()
+            time.sleep(lab.draw.uniform(3.0, 14.0))
+        wait(lambda: all(cluster.runs(number) for number in submitted) or not bridge.lives(), 320.0, 0.5)
+        for number, date_s in submitted.items():
+            runs = cluster.runs(number)
+            waits_s += [runs[0] - date_s] if runs else []
+            lost += not runs
+    values = f"median {statistics.median(waits_s):.1f} s, max {max(waits_s):.1f} s" if waits_s else ""
+    for i in range(count):
+        passed = i < len(waits_s) and sorted(waits_s)[i] <= WAIT_S
+        yield Try(f"job {i}", passed, f"{values}, {lost} not started; {WAIT_S:g} s allowed" if i == 0 else "")
+
+
+TRIALS: dict[str, Callable[[Lab], Iterator[Try]]] = {
+    one.__name__: one for one in (freezes, sigterm, constraints, envelope, machines, rogue, many, latency)
+}
+
+
+@contextmanager
+def laboratory(arguments: argparse.Namespace) -> Iterator[Lab]:
+    """A lab for the arguments."""
+    counts = COUNTS | {name: int(value) for name, value in (text.split("=") for text in arguments.count)}
+    lab = Lab(arguments.source.resolve(), shlex.split(arguments.extra), counts, shlex.split(arguments.token))
+    try:
+        lab.prepare()
+        yield lab
+    finally:
+        lab.close()
+
+
+def main() -> None:
+    """Run the trials."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(TRIALS)}")
+    parser.add_argument("--source", type=Path, default=ROOT, help="root of the checkout that runs")
+    parser.add_argument("--extra", default="", help="more words for `batwatt slurm run`")
+    parser.add_argument("--token", default="", help="words that give `batwatt slurm run` its token")
+    parser.add_argument("--count", action="append", default=[], metavar="NAME=N", help=f"of {COUNTS}")
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("-v", "--verbose", action="store_true", help="print each trial on stderr")
+    arguments = parser.parse_args()
+    results: dict[str, list[dict[str, Any]]] = {}
+    for name in arguments.names or TRIALS:
+        began, tries = time.monotonic(), []
+        with laboratory(arguments) as lab:
+            for one in TRIALS[name](lab):
+                tries.append(one)
+                if arguments.verbose:
+                    print(f"  {name}: {'ok' if one.passed else 'FAILED'} {one.name}: {one.seen}", file=sys.stderr)
+        results[name] = [asdict(one) for one in tries]
+        seen = Counter(one.seen for one in tries if one.seen)
+        evidence = " | ".join(text if times == 1 else f"{times}x {text}" for text, times in seen.items()) or "all well"
+        passed = sum(one.passed for one in tries)
+        print(
+            f"{name:<12} n={len(tries):<3} passed={passed:<3} {time.monotonic() - began:4.0f} s  {evidence}", flush=True
+        )
+        if arguments.output:
+            arguments.output.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
