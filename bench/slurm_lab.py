@@ -230,6 +230,19 @@ class Bridge(Session):
         """Wait until the scheduler has started jobs."""
         return self.until_true(lambda: len(self.decisions("EXECUTE_JOB")) >= count, limit_s, 0.002)
 
+    def until_begun(self, limit_s: float = 30.0) -> bool:
+        """Wait until the scheduler has answered once."""
+        return self.until_true(lambda: self.rows("exchange"), limit_s)
+
+    def until_commands(self, number: str, count: int, limit_s: float) -> bool:
+        """Wait until a job was started by the scheduler, and commands for it were answered."""
+
+        def answered() -> bool:
+            purposes = [row.get("job") for row in self.rows("do")]
+            return purposes.count(f"slurm!{number}") >= count
+
+        return self.until_true(answered, limit_s, 0.001)
+
     def until_true(self, condition: Callable[[], object], limit_s: float, pause_s: float = 0.1) -> bool:
         """Wait for a condition, no longer than the process lives; return whether it lives and has met it."""
         return wait(lambda: condition() or not self.lives(), limit_s, pause_s) and self.lives()

@@ -116,6 +116,31 @@ def freezes(lab: Lab) -> Iterator[Try]:
         bridge.end()
 
 
+def holds(lab: Lab) -> Iterator[Try]:
+    """Hold a job as an administrator while it runs, after slurmctld was stopped during its start; it must stay held."""
+    cluster, cap = lab.cluster, lab.cap("time_s,power_w\n0,900\n")
+    for count in range(1, 4):
+        cluster.clean()
+        name = f"stopped after command {count} of the start"
+        with Bridge(lab, *FRUGAL, cap) as bridge:
+            bridge.until_begun()
+            number = cluster.sbatch("-N1", run_s=60.0)
+            bridge.until_commands(number, count, 20.0)
+            process = cluster.controller()
+            os.kill(process, signal.SIGSTOP)
+            time.sleep(8.0)
+            os.kill(process, signal.SIGCONT)
+            if not cluster.until("RUNNING", [number], 75.0, bridge):
+                yield Try(name, False, f"{name}: {cluster.jobs(number)[number]['State']} 75 s later")
+                continue
+            time.sleep(2.0)
+            cluster.command("scontrol", "requeuehold", number)
+            time.sleep(10.0)
+            job = cluster.jobs(number)[number]
+            held = job["State"] == "PENDING" and job["PriorityLong"] == "0"
+            yield Try(name, held, "" if held else f"{name}: {job['State']} although an administrator holds it")
+
+
 def sigterm(lab: Lab) -> Iterator[Try]:
     """End a session in seven states; nothing of it may be left in Slurm."""
     yield _ending(lab, "jobs announced")
@@ -362,7 +387,7 @@ def _second(
 ) -> Try:  # fmt: skip
     problems = []
     with Bridge(lab, *FCFS, cluster=cluster, around=first, user=user) as one:
-        if not one.until_true(lambda: one.rows("exchange"), 30.0):
+        if not one.until_begun():
             return Try(name, False, f"{name}: the first did not begin: {one.last()}")
         with Bridge(lab, *FCFS, cluster=cluster, around=around) as two:
             numbers = [cluster.sbatch("-N2", run_s=2.0) for _ in range(4)]
@@ -462,7 +487,7 @@ def latency(lab: Lab) -> Iterator[Try]:
     waits_s: list[float] = []
     cap = lab.cap("time_s,power_w\n0,1000\n")
     with Bridge(lab, *FRUGAL, cap, speed=1.0, poll_s=5.0) as bridge:
-        bridge.until_true(lambda: bridge.rows("exchange"), 30.0)
+        bridge.until_begun()
         time.sleep(20.0)
         for i in range(count):
             number = cluster.sbatch("-N", str((1, 2, 4, 1, 3)[i % 5]))
@@ -476,7 +501,7 @@ def latency(lab: Lab) -> Iterator[Try]:
 
 
 TRIALS: dict[str, Callable[[Lab], Iterator[Try]]] = {
-    one.__name__: one for one in (freezes, sigterm, constraints, envelope, machines, rogue, many, latency)
+    one.__name__: one for one in (freezes, holds, sigterm, constraints, envelope, machines, rogue, many, latency)
 }
 
 
