@@ -1,6 +1,7 @@
 """Parts of the bridge to Slurm that need none."""
 
 import json
+import math
 import os
 import threading
 from dataclasses import replace
@@ -537,6 +538,16 @@ def test_an_envelope_by_date_is_on_the_clock_of_the_session(tmp_path):
     assert [feed.value(time_s) for time_s in (0.0, 1799.0, 1800.0, 5400.0)] == [100.0, 100.0, 200.0, 300.0]
 
 
+def test_an_envelope_by_date_that_is_over_holds_its_last_value(tmp_path, caplog):
+    """A session may begin while the source of its envelope is late."""
+    path = tmp_path / "w.csv"
+    path.write_text("time,power_w\n2026-01-01T00:00Z,100\n2026-01-01T01:00Z,200\n")
+    feed = Feed(str(path), 1767225600.0 + 86_400.0)
+    feed.check()
+    assert [feed.value(0.0), feed.value(60.0)] == [200.0, 200.0] and feed.next_s(0.0) == math.inf
+    assert caplog.text.count("its rows end 79200 s before now: 200 W hold") == 1 == caplog.text.count("before now")
+
+
 def test_a_last_value_expires_into_a_fallback(tmp_path, caplog):
     path = tmp_path / "w.csv"
     path.write_text("time_s,power_w\n0,500\n100,700\n")
@@ -544,7 +555,7 @@ def test_a_last_value_expires_into_a_fallback(tmp_path, caplog):
     feed.check()
     # the value of 100 s is that of 100 s, as long as the one before
     assert [feed.value(time_s) for time_s in (199.0, 249.0, 251.0)] == [700.0, 700.0, 40.0]
-    assert "no value after 200 s: 40 holds" in caplog.text
+    assert "its rows end 51 s before now: 40 W hold" in caplog.text
     path.write_text("time_s,power_w\n0,500\n200,600\n")
     assert [feed.value(251.0), feed.value(251.0)] == [40.0, 600.0]
 

@@ -21,7 +21,6 @@ from batwatt.errors import BatwattError, InputError
 from batwatt.files import open_own
 from batwatt.inputs.spec import parse_series
 from batwatt.model.platform import Host, Platform
-from batwatt.model.signal import Clock
 from batwatt.model.timeline import Timeline
 from batwatt.results.run_files import without_formulas
 from batwatt.slurm.commands import SlurmNode, Snapshot
@@ -85,27 +84,36 @@ class Feed:
 
     def next_s(self, now_s: float) -> float:
         """Return the time of the next change of the value, as the file is now; infinite without one."""
-        return self.signal.next_change(now_s)
+        offset_s = self._offset_s(self.signal)
+        return self.signal.next_change(now_s + offset_s) - offset_s
+
+    def _offset_s(self, signal: Timeline) -> float:
+        """Return the time of a series at 0 s of the session."""
+        return 0.0 if signal.date_s is None else self.begin_s - signal.date_s
 
     def _at(self, signal: Timeline, now_s: float) -> float:
-        watts = float(signal.at(now_s))
-        if now_s > signal.end_s + self.expiry_s and not math.isnan(self.fallback):
-            self._warn(f"no value after {signal.end_s:g} s: {self.fallback:g} holds")
-            watts = self.fallback
+        time_s = now_s + self._offset_s(signal)
+        watts = float(signal.at(time_s))
+        if time_s > signal.end_s and not signal.repeats:
+            expired = time_s > signal.end_s + self.expiry_s and not math.isnan(self.fallback)
+            watts = self.fallback if expired else watts
+            if signal.date_s is not None or expired:
+                self._warn(f"its rows end {time_s - signal.end_s:.0f} s before now: {watts:g} W hold", f"end {expired}")
         if watts < self.floor_w:
             self._warn(f"{watts:g} W is below the {self.floor_w:g} W of nodes that sleep, which hold")
         return max(watts, self.floor_w)
 
-    def _warn(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
+    def _warn(self, text: str, kind: str = "") -> None:
+        """Log a text once for each version of the file; of several texts of a kind the first."""
+        if (kind or text) not in self._warned:
+            self._warned.add(kind or text)
             _log.warning("%s: %s", self.source, text)
 
     def _adopt(self, now_s: float) -> None:
         """Follow the version of the last read, at a time of the session (NaN: it is the first one)."""
         if not self._next.endswith(b"\n") and not self.source.endswith(".json"):
             raise ValueError("does not end with a newline, so it may be half written")
-        signal = parse_series("power", Path(self.source)).timeline(Clock(self.begin_s))
+        signal = parse_series("power", Path(self.source)).timeline()
         if not math.isnan(now_s):
             before_w, watts = self._at(self.signal, now_s), self._at(signal, now_s)
             if watts < before_w * (1.0 - self.fall):

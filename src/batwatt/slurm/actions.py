@@ -134,8 +134,12 @@ class Actions:
         if now_s < task.retry_s:
             return
         if task.status == "starting" and task.launched_s < 0.0 and job.waiting:
-            machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
-            task.launched_s, task.restarts = now_s, job.restarts
+            first, released = task.restarts < 0, job.mark is not None and job.mark.state == "started" and not job.held
+            task.restarts = job.restarts if first else task.restarts
+            if not released and job.restarts == task.restarts:
+                machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
+            # Slurm may have done what it did not confirm
+            task.launched_s = now_s
         elif task.status == "aside" and not task.requested and job.waiting:
             self._take(job, task.metadata or "the scheduler rejects it")
             task.requested = True

@@ -188,8 +188,8 @@ class SlurmAttempt:
     # the rest is of this process only
     launched_s: float = -1.0
     """Time of the release in Slurm, monotonic, in s; below 0: not released."""
-    restarts: int = 0
-    """Number of times that Slurm had put it back into the queue then."""
+    restarts: int = -1
+    """Number of times that Slurm had put it back into the queue before its first release; -1: none was tried."""
     began_s: float = -1.0
     """Begin of its run in Slurm, in s since 1970; below 0: not yet."""
     requested: bool = False
