@@ -43,6 +43,8 @@ SILENT_S = 60.0
 """The longest pause between attempts to reach Slurm, in s."""
 SKIPPED_S = 60.0
 """Pause in s after a take-over that Slurm refuses."""
+LIMITED_S = 15.0
+"""First pause in s after a start that a limit, such as that of a QOS, holds back; each later one is twice as long."""
 LAUNCH_S = 120.0
 """Longest time of a start, in s."""
 REFUSED_S = 2.0
@@ -137,6 +139,8 @@ class Bridge:
     """Starts that failed, by the number of the job."""
     _skipped: dict[str, float] = field(default_factory=dict)
     """Time at which a job is looked at again, monotonic."""
+    _pauses_s: dict[str, float] = field(default_factory=dict)
+    """Next pause of a job that a limit holds back."""
     _totals_s: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -324,6 +328,7 @@ class Bridge:
                 book.forget(number)
                 self._tries.pop(number, None)
                 self._skipped.pop(number, None)
+                self._pauses_s.pop(number, None)
         for number in self.left.keys() - snapshot.jobs.keys():
             del self.left[number]
         rows = sorted(snapshot.jobs.values(), key=lambda job: (job.submit_s, int(job.id), job.number))
@@ -456,7 +461,9 @@ class Bridge:
                 passes = job.reason.startswith(LATER)
                 yield self._failed(now_s, task, why, tried=not passes, job=job)
                 if passes:
-                    self._skipped[task.number] = time.monotonic() + SKIPPED_S
+                    pause_s = self._pauses_s.get(task.number, LIMITED_S)
+                    self._skipped[task.number] = time.monotonic() + pause_s
+                    self._pauses_s[task.number] = min(TIRED_S, 2.0 * pause_s)
 
     def _elsewhere(self, task: SlurmAttempt, job: SlurmJob) -> bool:
         """Return whether a job runs on other nodes than the scheduler chose."""
