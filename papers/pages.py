@@ -36,10 +36,21 @@ def with_error(mean: float, error: float, decimals: int, signed: bool = False) -
     return number(mean, decimals, signed) + spread
 
 
+def mean_text(values: pd.Series, decimals: int, signed: bool = False) -> str:
+    """Write the mean of values ± its standard error."""
+    return with_error(values.mean(), values.sem(), decimals, signed)
+
+
 def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
     """Return a Markdown table; the first `texts` columns are texts, the others numbers."""
     rule = [":--"] * texts + ["--:"] * (len(heading) - texts)
     return "".join(f"| {' | '.join(line)} |\n" for line in (heading, rule, *rows))
+
+
+def write(path: Path, frame: pd.DataFrame, float_format: str | None = None) -> None:
+    """Write a file of data/, packed if its name ends in `.gz`; equal numbers give equal bytes."""
+    how = {"method": "gzip", "mtime": 0} if path.suffix == ".gz" else None
+    frame.to_csv(path, index=False, lineterminator="\n", float_format=float_format, compression=how)
 
 
 def fill(page: Path, tables: Mapping[str, str], check: bool = False) -> list[str]:

@@ -25,9 +25,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import add, mul, sub, truediv
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from batwatt.results.compared import sure
@@ -81,6 +83,11 @@ class Samples:
         self.values = values
         self._out = out
 
+    @classmethod
+    def of_columns(cls, frame: pd.DataFrame) -> Samples:
+        """Return the columns of a table by their names, a sample for each row."""
+        return cls({(name,): frame[name].to_numpy(float) for name in frame})
+
     def of(self, *key: Hashable) -> NDArray[np.float64]:
         """Return the values of a key, one for each sample. Raises KeyError."""
         values = self.values[key]
@@ -99,6 +106,38 @@ class Samples:
 
 
 Statistic = Callable[[Samples], float]
+
+
+def _by(
+    operator: Callable[[float, float], float], swapped: bool = False
+) -> Callable[[Quantity, Quantity | float], Quantity]:
+    def method(one: Quantity, other: Quantity | float) -> Quantity:
+        def value(m: Samples) -> float:
+            both = one(m), other(m) if isinstance(other, Quantity) else float(other)
+            return operator(*both[::-1]) if swapped else operator(*both)
+
+        return Quantity(value)
+
+    return method
+
+
+class Quantity:
+    """A statistic with arithmetic: the sum, the difference, the product or the quotient of statistics and numbers."""
+
+    def __init__(self, statistic: Statistic) -> None:
+        self._statistic = statistic
+
+    def __call__(self, m: Samples) -> float:
+        """Return the value in samples."""
+        return float(self._statistic(m))
+
+    __add__, __sub__, __rsub__, __truediv__ = _by(add), _by(sub), _by(sub, swapped=True), _by(truediv)
+    __mul__ = __rmul__ = _by(mul)
+
+
+def mean(*key: Hashable) -> Quantity:
+    """Return the mean of a key as a quantity."""
+    return Quantity(lambda m: m(*key))
 
 
 def measured(statistic: Statistic, samples: Samples, unit: str = "") -> Measured:
@@ -211,17 +250,32 @@ def statements_table(
     return markdown(heading, rows, texts=len(heading))
 
 
+def statement_tables(
+    columns: Mapping[str, Verdicts], source: str = "the document", contradicted: bool = False
+) -> dict[str, str]:
+    """Return the tables of a page: `summary` of the verdicts, `statements`, and if wanted those `contradicted`.
+
+    A single set of runs has an empty name.
+    """
+    named = {name or "here": judged for name, judged in columns.items()}
+    tables = {"summary": counts_table(columns), "statements": statements_table(named, source)}
+    return tables | ({"contradicted": statements_table(named, source, (NO,))} if contradicted else {})
+
+
 def verdicts(
-    statements: list[Statement], measures: Mapping[int, Statistic], samples: Samples, single: Collection[int] = ()
-) -> Verdicts:
+    statements: list[Statement], measures: Mapping[int, Statistic], samples: Samples, single: Collection[int] = (),
+    lenient: bool = False,
+) -> Verdicts:  # fmt: skip
     """Measure what `measures` has, by the places of statements, in the samples; `single` ones have no interval.
 
-    Raises KeyError for missing values, ValueError for a statistic that is no finite number.
+    Raises LookupError for missing values unless `lenient`, ValueError for a statistic that is no finite number.
     """
-    units = {statement.place: statement.unit for statement in statements}
-    ours = {place: measured(statistic, samples, units[place]) for place, statistic in measures.items()}
-    alone = {place: Measured(ours[place].value, -math.inf, math.inf) for place in single}
-    return Verdicts(statements, ours | alone)
+    units, ours = {statement.place: statement.unit for statement in statements}, {}
+    for place, statistic in measures.items():
+        with suppress(LookupError if lenient else ()):
+            one = measured(statistic, samples, units[place])
+            ours[place] = Measured(one.value, -math.inf, math.inf) if place in single else one
+    return Verdicts(statements, ours)
 
 
 def verdicts_by_kind(
@@ -233,18 +287,8 @@ def verdicts_by_kind(
     """Measure the statements of each kind of samples in these samples; else as `verdicts`."""
     ours: dict[int, Measured] = {}
     for kind, of_kind in measures.items():
-        ours |= verdicts(statements, of_kind, samples[kind], of_kind.keys() & {*single}).measured
+        ours |= verdicts(statements, of_kind, samples[kind], single).measured
     return Verdicts(statements, ours)
-
-
-def measurable(measures: Mapping[int, Statistic], samples: Samples) -> dict[int, Statistic]:
-    """Return the statistics for which samples have all values: a statistic raises LookupError for a missing one."""
-    places = {}
-    for place, statistic in measures.items():
-        with suppress(LookupError):
-            statistic(samples)
-            places[place] = statistic
-    return places
 
 
 def _size(statement: Statement) -> str:

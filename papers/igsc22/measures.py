@@ -7,13 +7,50 @@ that the document does not name: here of all 20. "All experiments" of Table III 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from papers.igsc22.frames import FINISHED, KILLS, OPTIMUM, SLOWDOWN, VIOLATIONS, WAIT, WALLTIME_KILLS, WORK, with_sums
 from papers.statements import Samples, Statistic
+
+SLOWDOWN, KILLS, VIOLATIONS, WORK = "mean_slowdown", "kills", "violations", "finished_work_percent"
+FINISHED, WAIT, WALLTIME_KILLS = "jobs_finished", "mean_wait_s", "killed_walltime"
+OPTIMUM = "Optimum"
+ALL = "all"
+"""Value in place of an envelope for the mean over all envelopes."""
+
+
+def with_sums(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with their kills, and their finished work in %."""
+    kills, work = runs["killed_power"] + runs["killed_walltime"], 100.0 * runs["finished_work_fraction"].astype(float)
+    return runs.assign(**{KILLS: kills, WORK: work})
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Means by study, algorithm and envelope (`summary`), and single runs of some algorithms (`instances`)."""
+
+    summary: pd.DataFrame
+    instances: pd.DataFrame
+
+    @classmethod
+    def read(cls, folder: Path) -> Numbers:
+        """Read the files of a folder."""
+        runs = pd.read_csv(folder / "instances.csv")
+        return cls(pd.read_csv(folder / "summary.csv"), with_sums(runs))
+
+    def means(self, study: str, envelope: str = ALL) -> pd.DataFrame:
+        """Return the means of a study under an envelope, by label."""
+        rows = self.summary[(self.summary["study"] == study) & (self.summary["envelope"] == envelope)]
+        return rows.set_index("label")
+
+    def runs(self, study: str) -> pd.DataFrame:
+        """Return the single runs of a study."""
+        return self.instances[self.instances["study"] == study]
+
 
 NONE, HFLD, IDFS, FF_HFLD, IDSB = "EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"
 TABLE2 = (HFLD, IDFS, FF_HFLD, IDSB)

@@ -41,7 +41,7 @@ from batwatt.units import HOUR_S
 from papers import pages
 from papers.generators.pm100 import IDLE_W, TYPICAL_W, pm100_like
 from papers.pages import markdown
-from papers.statements import Samples, Statistic, counts_table, statements_of, statements_table, verdicts
+from papers.statements import Samples, Statistic, statement_tables, statements_of, verdicts
 
 HERE = Path(__file__).resolve().parent
 PAGE, RUNS, FIGURE = HERE / "README.md", HERE / "data" / "runs.csv", HERE / "figure.png"
@@ -247,11 +247,10 @@ def tables() -> dict[str, str]:
     runs = pd.read_csv(RUNS)
     judged = verdicts(statements_of(HERE), MEASURES, samples_of(runs))
     return {
-        "summary": counts_table({"": judged}),
+        **statement_tables({"": judged}, "finding"),
         "checks": checks_table(runs),
         "kills": kills_table(runs),
         "predictors": predictors_table(runs),
-        "statements": statements_table({"here": judged}, "finding"),
     }
 
 

@@ -6,6 +6,7 @@ capacity   carbon-DE-2023-07-15    the grid and the day; else the columns `cap_.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, with_capacities
+from papers.pages import write
+from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, table_of, with_capacities
 from papers.statements import Samples
 
 MAPPINGS = {"migration": "Migration", "longshort": "LongShort", "jobsize-order": "JobSize-Order", "twomode": "TwoMode"}
@@ -58,7 +60,7 @@ class Case(NamedTuple):
 def write_runs(results: Sequence[Path], path: Path) -> None:
     """Write the runs of studies to a file."""
     rows = pd.concat([runs_of(folder, [*WHERE, "options", *VARIES, *FIGURES]) for folder in results])
-    rows.to_csv(path, index=False, lineterminator="\n", compression={"method": "gzip", "mtime": 0})
+    write(path, rows)
 
 
 def read_runs(path: Path) -> pd.DataFrame:
@@ -111,3 +113,39 @@ def samples_of(
             table = by_pair.loc[keys]
             values |= {(case, name): table[name].to_numpy(float) for name in figures if table[name].notna().all()}
     return Samples(values)
+
+
+SPREADS = ["longer", "larger"]
+
+
+def unfairness(prefix: Path) -> dict[str, float]:
+    """Return by how many points the terminations of a kept run, until the end of its window, hit some jobs more.
+
+    See section 6.1 and Figure 6.6. These are the jobs of more than an hour, and of more than the mean cores: their
+    share of the terminations, less that of the jobs.
+    """
+    end_s = json.loads(Path(f"{prefix}_metadata.json").read_text())["window_s"][1]
+    classes = pd.read_csv(f"{prefix}_classes.csv", dtype={"from_h": float})
+    jobs = pd.read_csv(f"{prefix}_jobs.csv")
+    cores = jobs["requested_number_of_resources"]
+    first = cores[~jobs["job_id"].astype(str).str.contains("#")]
+    killed = cores[(jobs["final_state"] == "COMPLETED_KILLED") & (jobs["finish_time"] <= end_s)]
+    counts = classes[["jobs", "terminations"]]
+    shares = 100.0 * counts[classes["from_h"] >= 1.0].sum() / counts.sum()
+    wide = first.mean()
+    return {
+        "longer": float(shares["terminations"] - shares["jobs"]),
+        "larger": 100.0 * float((killed > wide).mean() - (first > wide).mean()),
+    }
+
+
+def write_fairness(results: Path, path: Path) -> None:
+    """Write a row per kept run of the terminations on walks of range 0.6."""
+    frame = table_of(results)
+    frame = frame[frame["study"].isin(["mira", "azure"]) & (frame["cap_structure"] == "walk")]
+    rows = []
+    columns = ["study", "label", "workload", "cap_seed", "key"]
+    for system, policy, workload, walk, key in frame.loc[frame["cap_range"] == 0.6, columns].to_numpy():
+        names = {"system": system, "policy": policy, "trace": int(workload.split("-")[-1]), "walk": int(walk)}
+        rows.append(names | unfairness(results / "runs" / key / "run"))
+    write(path, pd.DataFrame(rows).round(6))

@@ -18,17 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
-from operator import add, mul, sub, truediv
 
 import numpy as np
 import pandas as pd
 
 from papers.generators.varcap import MEAN_CAPACITY
 from papers.runs import FIXED
-from papers.statements import Samples, Statistic
+from papers.statements import Quantity, Samples, Statistic, mean
 from papers.varcap import frames as f
-from papers.varcap.fairness import SPREADS
-from papers.varcap.frames import ANY, FAILED, GOODPUT, KILLS, WAIT, Case, samples_of
+from papers.varcap.frames import ANY, FAILED, GOODPUT, KILLS, SPREADS, WAIT, Case, samples_of
 from papers.varcap.prices import GRIDS, HEADROOMS
 
 HPC, AZURE, BORG, TNG, LONGER = "mira", "azure", "borg", "tng", "day"
@@ -49,33 +47,6 @@ LIMITS = (5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
 """Tolerable losses of goodput of Table 7.3, in %."""
 NO_FAILURES = 1000.0
 """Quotient of failures, or of waits, by none."""
-
-
-def _by(
-    operator: Callable[[float, float], float], swapped: bool = False
-) -> Callable[[Quantity, Quantity | float], Quantity]:
-    def method(one: Quantity, other: Quantity | float) -> Quantity:
-        def value(m: Samples) -> float:
-            both = one(m), other(m) if isinstance(other, Quantity) else float(other)
-            return operator(*both[::-1]) if swapped else operator(*both)
-
-        return Quantity(value)
-
-    return method
-
-
-class Quantity:
-    """A statistic with arithmetic: the sum, the difference, the product or the quotient of statistics and numbers."""
-
-    def __init__(self, statistic: Statistic) -> None:
-        self._statistic = statistic
-
-    def __call__(self, m: Samples) -> float:
-        """Return the value in samples."""
-        return float(self._statistic(m))
-
-    __add__, __sub__, __rsub__, __truediv__ = _by(add), _by(sub), _by(sub, swapped=True), _by(truediv)
-    __mul__ = __rmul__ = _by(mul)
 
 
 def over(pick: Callable[..., float], quantities: Iterable[Quantity]) -> Quantity:
@@ -563,14 +534,9 @@ MONTHS = numbered({
 })  # fmt: skip
 
 
-def keyed(*key: str) -> Quantity:
-    """Return the mean of a key."""
-    return Quantity(lambda m: m(*key))
-
-
 def between(figure: str, first: Sequence[str], second: Sequence[str]) -> Quantity:
     """Return the mean of a figure in some seasons less that in others: the less of two grids."""
-    parts = [[keyed(grid, season, figure) for season in part] for grid in NAMES for part in (first, second)]
+    parts = [[mean(grid, season, figure) for season in part] for grid in NAMES for part in (first, second)]
     return over(min, [average(a) - average(b) for a, b in zip(parts[::2], parts[1::2], strict=True)])
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 from batwatt.inputs.spec import parse_series
 from batwatt.model.timeline import Timeline
 from papers.generators.varcap import MEAN_CAPACITY
+from papers.pages import write
 
 SIGNALS = Path(__file__).parent / "signals"
 HOUR_S, HOURS = 3600.0, 24
@@ -128,4 +129,4 @@ def capacities() -> pd.DataFrame:
 def write_numbers(folder: Path) -> None:
     """Write months.csv and capacities.csv. Raises InputError without the files of signals/."""
     for name, frame in (("months", months()), ("capacities", capacities())):
-        frame.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+        write(folder / f"{name}.csv", frame)

@@ -18,9 +18,9 @@ from batwatt.model.timeline import Timeline
 from batwatt.model.work import Phase, PhaseModel, ShiftJob, constant
 from batwatt.schedulers.carbon.optimum import plan
 from papers.carbon import examples as running
-from papers.carbon import measures, real, rolling, solver, study, tables
-from papers.carbon.bound import least_carbon
-from papers.carbon.milp import plan_milp
+from papers.carbon import real, rolling, solver, study, tables
+from papers.carbon.rolling import least_carbon
+from papers.carbon.solver import plan_milp
 
 ROOT = tables.HERE.parents[1]
 SIGNAL = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
@@ -80,7 +80,7 @@ def values_of_the_rows() -> dict[int, float]:
 
 
 def test_the_measures_are_of_the_rows_that_they_count():
-    verdicts = measures.judged()
+    verdicts = tables.judged()
     for place, value in values_of_the_rows().items():
         assert verdicts.measured[place].value == pytest.approx(value), place
     words = {1: "Planning work", 89: "With start-up overhead", 96: "With dynamic power", 98: "The high-powered",
@@ -107,8 +107,8 @@ def test_slots_of_chapter_6_by_hand():
     part = {"patterns": {"p": {"high_w": 2, "high_min": 30, "low_w": 1, "low_min": 60}}, "length_h": [2],
             "startup_s": [120], "startup_w": [5], "deadline_h": [4]}  # fmt: skip
     [case] = study.cases_of({"arrivals": {"every_h": 5, "days": 1}, "studies": {"s": part}})
-    assert measures.divisor_s(case) == 120
-    assert measures.samples_of()["jobs"].of("gcd").min() == 60.0
+    assert tables.divisor_s(case) == 120
+    assert tables.samples_of()["jobs"].of("gcd").min() == 60.0
 
 
 def test_the_running_example_by_hand():

@@ -10,9 +10,9 @@ from examples import examples
 from hypothesis import given
 
 from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, plan
-from papers.checkpoint import figures, periods
+from papers.checkpoint import periods, tables
 from papers.checkpoint.grid import schedules
-from papers.checkpoint.measures import DATA, HERE, judged
+from papers.checkpoint.tables import DATA, HERE, judged
 from papers.statements import statements_of
 
 
@@ -127,7 +127,7 @@ def test_the_measures_are_of_the_rows_that_they_count():
 
 def test_sentences_of_the_page():
     """Break-even times, what a threshold of 0.05 and the highest least yield cost, and which jobs starve."""
-    leads = figures.leads(pd.read_csv(DATA / "runs.csv")).groupby(["workload", "checkpoint_s"])["lead"].mean()
+    leads = tables.leads(pd.read_csv(DATA / "runs.csv")).groupby(["workload", "checkpoint_s"])["lead"].mean()
     even_s = {name: np.interp(0.0, -leads[name], leads[name].index) for name in ("jobs-single-05h", "jobs-single-8h")}
     assert even_s["jobs-single-05h"] < 30.0 and 440.0 < even_s["jobs-single-8h"] < 460.0
     goodput, never = (

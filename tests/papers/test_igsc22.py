@@ -10,8 +10,7 @@ from tables_of_tests import row, save
 from batwatt.studies.study import carry_out, study_in
 from papers.batsim import ENGINES, WHERE, table
 from papers.igsc22 import tables
-from papers.igsc22.frames import KILLS, SLOWDOWN, VIOLATIONS, Numbers
-from papers.igsc22.measures import ALL40, MEASURES, THIRD, area, least_over
+from papers.igsc22.measures import ALL, ALL40, KILLS, MEASURES, SLOWDOWN, THIRD, VIOLATIONS, Numbers, area, least_over
 from papers.runs import table_of
 from papers.statements import Samples, statements_of
 
@@ -27,7 +26,7 @@ def test_the_two_files_agree():
     """Means are those of the single runs, wherever these are listed."""
     numbers = Numbers.read(tables.DATA)
     runs = numbers.instances.assign(energy_kwh=numbers.instances["energy_j"] / 3.6e6)
-    grouped = pd.concat([runs, runs.assign(envelope=tables.ALL)]).groupby(["study", "label", "envelope"])
+    grouped = pd.concat([runs, runs.assign(envelope=ALL)]).groupby(["study", "label", "envelope"])
     means = grouped[tables.MEANS].mean().assign(runs=grouped.size())
     listed = numbers.summary.set_index(["study", "label", "envelope"]).loc[means.index, means.columns]
     pd.testing.assert_frame_equal(listed, means, check_dtype=False, rtol=0.0, atol=1.1e-4)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from papers.generators.pmbs import Walk
-from papers.pmbs23 import figures, tables
+from papers.pmbs23 import tables
 from papers.pmbs23.frames import STRATEGIES, WHERE, frame_of, machines_of, shares_of
 from papers.pmbs23.measures import MEASURES, OF_INPUTS, SINGLE, samples_of
 from papers.statements import measured, statements_of
@@ -181,7 +181,7 @@ def test_shares_and_walks_of_the_generated_inputs():
 
 
 def test_figures_are_small_and_name_the_strategies(tmp_path):
-    figures.draw_all(pd.read_csv(tables.DATA / "runs.csv.gz"), tmp_path)
+    tables.draw_all(pd.read_csv(tables.DATA / "runs.csv.gz"), tmp_path)
     for number in (1, 2, 3, 4):
         picture = (tmp_path / f"figure-{number}.svg").read_text()
         assert len(picture) < 60_000 and all(f">{label}<" in picture for label in STRATEGIES.values())

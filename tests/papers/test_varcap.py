@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from papers.runs import FIXED
-from papers.statements import DIRECTION, YES, Samples, statements_of
+from papers.statements import DIRECTION, YES, Quantity, Samples, statements_of
 from papers.varcap import prices, tables
-from papers.varcap.fairness import unfairness
-from papers.varcap.frames import FAILED, GOODPUT, Case, read_runs
-from papers.varcap.measures import EIGHTFOLD, MEASURES, NO_FAILURES, Quantity, acceptable, case, held, of, times
+from papers.varcap.frames import FAILED, GOODPUT, Case, read_runs, unfairness
+from papers.varcap.measures import EIGHTFOLD, MEASURES, NO_FAILURES, acceptable, case, held, of, times
 
 PRINTED = (49, 60, 63, 69, 74, 83)
 """Acceptable variation of LongShort in % of the mean capacity at losses of 7 to 20 % (Table 7.3)."""
