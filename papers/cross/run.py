@@ -1,9 +1,11 @@
-"""Run the study of study.yaml: every case on every log x signal x load, with equal measures.
+"""Run the studies of study.yaml and estimates.yaml: every case on every log x signal x load, with equal measures.
 
     python -m papers.cross.run FOLDER [--part tune] [--only hpc2n/solar/0.5] [-o out/cross] [-j 2]
+    python -m papers.cross.run FOLDER --estimates [--part held] [--only kth/doubling] [-o out/estimates]
 
-FOLDER has the files of data/sources.csv, whose digests are checked. A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row
-for each case, sample and seed; a file as declared is not run again. `papers.cross.tables` reads these files.
+FOLDER has the files of data/sources.csv, whose digests are checked. A cell, or with `--estimates` a log x way x load,
+writes a file of rows, one for each case and sample; a file as declared is not run again. `papers.cross.tables` reads
+these files.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,46 +31,46 @@ from batwatt.model.work import run_times_s
 from batwatt.units import DAY_S
 
 HERE = Path(__file__).parent
-STUDY, SOURCES = HERE / "study.yaml", HERE / "data" / "sources.csv"
+STUDY, ESTIMATES, SOURCES = HERE / "study.yaml", HERE / "estimates.yaml", HERE / "data" / "sources.csv"
+EXACT = "exact"
+"""Way with exact run times."""
+WITHOUT_RUN_TIMES = ("checkpoint",)
+"""Cases without run times, with equal rows in each way: they run in `EXACT` only."""
 Declared = Mapping[str, Any]
 
 
-def cells(part: str, declared: Declared) -> Iterator[tuple[str, str, float]]:
-    """Yield (log, signal, share) of each cell of a part."""
-    content = declared["parts"][part]
-    for log in content["logs"]:
-        for signal in content["signals"]:
-            for share in declared["shares"]:
-                yield log, signal, share
-
-
-def jobs_of(log: Declared, sample: int, data: Path) -> bw.Workload:
-    """Return the jobs of a log submitted within the days of a sample, with times from the first day on."""
-    begin_s, end_s = (DAY_S * day for day in log["days"][sample])
+@cache
+def whole_log(file: Path, fields: str, **form: Any) -> tuple[bw.Workload, dict[str, float]]:
+    """Return the jobs of a log, and the run time of each in s; `fields` is the heading that the file lacks."""
     with TemporaryDirectory() as folder:
-        file = data / log["file"]
-        if "fields" in log:
-            file = Path(folder) / "jobs.sacct"
-            file.write_text(f"{log['fields']}\n{(data / log['file']).read_text()}")
-        whole = bw.Workload.read(
-            file, unit=log.get("unit", "s"), **{name: log[name] for name in ("begin",) if name in log}
-        )
-    selected = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s][:: log.get("sample", 1)]
-    lengths = lengths_of(whole)
-    width = log["machines"] * log["cores"]
+        path = file
+        if fields:
+            path = Path(folder) / "jobs.sacct"
+            path.write_text(f"{fields}\n{file.read_text()}")
+        whole = bw.Workload.read(path, **form)
+    return whole, dict(zip((job.name for job in whole.jobs), run_times_s(whole, 1e9).tolist(), strict=True))
+
+
+def jobs_of(log: Declared, sample: Any, data: Path, requests: bool = False) -> bw.Workload:
+    """Return the jobs of a log submitted within the days of a sample, with times from the first day on.
+
+    With `requests` the jobs that have a requested time, with it and with their queue.
+    """
+    begin_s, end_s = (DAY_S * day for day in log["days"][sample])
+    form = {name: log[name] for name in ("unit", "begin") if name in log}
+    whole, lengths = whole_log(data / log["file"], log.get("fields", ""), **form)
+    jobs = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s]
+    labels = ["user", "queue", "estimate_s"] if requests else ["user"]
     rows = [
         {
             "id": job.name, "submission_time_s": job.submit_time_s - begin_s, "length_s": lengths[job.name],
-            "hosts": min(job.hosts, width), "user": job.raw.get("user"),
+            "hosts": min(-(-job.hosts // log.get("block", 1)), log["machines"] * log["cores"]),
         }
-        for job in selected
+        | {name: job.raw.get(name) for name in labels}
+        for job in jobs[:: log.get("sample", 1)]
+        if not requests or job.raw.get("estimate_s", 0) > 0
     ]  # fmt: skip
     return bw.Workload.from_frame(pd.DataFrame(rows).astype({"id": str}), source=str(log["file"]))
-
-
-def lengths_of(workload: bw.Workload) -> dict[str, float]:
-    """Return the run time in s of each job, by name."""
-    return dict(zip((job.name for job in workload.jobs), run_times_s(workload, 1e9).tolist(), strict=True))
 
 
 def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data: Path) -> str:
@@ -86,55 +89,58 @@ def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data
     return f"{sun} + constant:{max(0.0, share * full_w - mean):g}"
 
 
-def run_cell(
-    part: str, cell: tuple[str, str, float], sample: int, declared: Declared, data: Path, workers: int
-) -> pd.DataFrame:
-    """Return the table of a sample of a cell."""
-    log, signal, share = cell
-    content, cases = declared["parts"][part], declared["cases"]
-    about, host_w = content["logs"][log], declared["host_w"]
-    full_w = float(about["machines"] * about["cores"] * host_w)
-    table = run_cases(
-        about,
-        jobs_of(about, sample, data),
-        envelope_of(content["signals"][signal], sample, share, full_w, data),
-        {label: bw.Case(*case) for label, case in cases.items()},
-        host_w,
-        carbon=f"{data / content['emissions']},repeat=yes",
-        price=f"{data / content['cost']},repeat=yes",
-        seeds=content["seeds"],
-        workers=workers,
-    )
-    for name, value in zip(("part", "log", "signal", "share", "sample"), (part, *cell, sample), strict=True):
-        table.insert(0, name, value)
-    return table
+def cases_of(declared: Declared, way: str | None = None) -> dict[str, bw.Case]:
+    """Return the cases of a study, or of a way of estimates.
+
+    In a way, cases that shift jobs run twice, with exact and with declared forecasts.
+    """
+    if way is None:
+        return {label: bw.Case(*case) for label, case in declared["cases"].items()}
+    cases = {}
+    for label, (scheduler, options) in declared["cases"].items():
+        if label in WITHOUT_RUN_TIMES and way != EXACT:
+            continue
+        options = options | {"run_times": declared["ways"][way]}
+        cases[label] = bw.Case(scheduler, options)
+        if "shift" in options:
+            shift = options["shift"] | declared["forecasts"]
+            cases[f"{label}, forecasts"] = bw.Case(scheduler, options | {"shift": shift})
+    return cases
 
 
-def run_cases(
-    log: Declared, jobs: bw.Workload, envelope: str, cases: Mapping[str, bw.Case], host_w: float, **more: Any
-) -> pd.DataFrame:
-    """Return the table of cases on the machines of a log, and print those that cannot run."""
+def run_sample(
+    declared: Declared, part: Declared, log: Declared, cell: tuple[Any, int, str, float], way: str | None, data: Path,
+    workers: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Return the table of cases on a sample; `cell` is (days, number of the signal's weeks, signal, share).
+
+    Prints the cases that cannot run.
+    """
+    days, weeks, signal, share = cell
+    host_w, emissions = declared["host_w"], part["emissions"]
     machines = bw.Platform.machines(log["machines"], log["cores"], watts=host_w * log["cores"])
+    envelope = envelope_of(part["signals"][signal], weeks, share, float(len(machines) * host_w), data)
+    jobs, cases = jobs_of(log, days, data, way is not None), cases_of(declared, way)
+    more = {"carbon": f"{data / emissions},repeat=yes", "workers": workers}
+    if way is None:
+        more |= {"price": f"{data / part['cost']},repeat=yes", "seeds": part["seeds"]}
     result = bw.compare(machines, jobs, envelope, cases, lenient=tuple(cases), **more)
     for label, why in result.errors.items():
         print(f"not run: {label}: {why}", file=sys.stderr)
     return result.table.assign(jobs_total=len(result.jobs) // result.jobs["case"].nunique())
 
 
-def run_once(
-    path: Path, about: Declared, name: str, run: Callable[[Any], pd.DataFrame], samples: Iterable[Any], **columns: Any
-) -> None:
-    """Write the tables of samples, with further columns, to a file, unless it exists as declared by `about`."""
-    declaration = json.loads(json.dumps(about, default=str))
-    key = path.with_suffix(".json")
-    if key.exists() and path.exists() and json.loads(key.read_text()) == declaration:
+def samples_of(declared: Declared, part: Declared, ways: bool) -> Iterator[tuple[str, str, str | None, list[Any]]]:
+    """Yield name, log, way and samples of each file, of each way if there are `ways`; samples as in `run_sample`."""
+    if not ways:
+        for log, signal, share in product(part["logs"], part["signals"], declared["shares"]):
+            samples = range(len(part["logs"][log]["days"]))
+            yield f"{log}/{signal}/{share:g}", log, None, [(sample, sample, signal, share) for sample in samples]
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
-    table = pd.concat([run(sample) for sample in samples]).assign(**columns)
-    table.to_csv(path, index=False, lineterminator="\n")
-    key.write_text(json.dumps(declaration))
-    print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
+    for log, way, share in product(part["logs"], declared["ways"], declared["shares"]):
+        signals = part["logs"][log]["days"]
+        weeks = [list(part["signals"]).index(signal) for signal in signals]
+        yield f"{log}/{way}/{share:g}", log, way, [(s, week, s, share) for s, week in zip(signals, weeks, strict=True)]
 
 
 def check_data(folder: Path, declared: Declared) -> None:
@@ -148,26 +154,37 @@ def check_data(folder: Path, declared: Declared) -> None:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run the cells without an up-to-date file."""
+    """Write the files that are missing or not as declared."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="FOLDER", help="folder with the files of data/sources.csv")
+    parser.add_argument("--estimates", action="store_true", help="the study of estimates.yaml")
     parser.add_argument("--part", default="tune", choices=("tune", "held"))
-    parser.add_argument("--only", nargs="*", default=[], help="LOG/SIGNAL/SHARE, or a beginning of it")
-    parser.add_argument("-o", "--output", type=Path, default=Path("out/cross"))
+    parser.add_argument("--only", nargs="*", default=[""], help="LOG/SIGNAL/SHARE or LOG/WAY/SHARE, or a beginning")
+    parser.add_argument("-o", "--output", type=Path, help="folder (out/cross, out/estimates)")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     arguments = parser.parse_args(words)
     logging.getLogger("batwatt").setLevel(logging.ERROR)
-    declared = yaml.safe_load(STUDY.read_text())
-    check_data(arguments.data, declared["parts"][arguments.part])
-    part = declared["parts"][arguments.part]
-    about = {name: declared[name] for name in ("host_w", "shares", "cases")} | {"part": part}
-    for cell in cells(arguments.part, declared):
-        name = "/".join(map(str, cell))
-        if arguments.only and not any(name.startswith(one) for one in arguments.only):
+    declared = yaml.safe_load((ESTIMATES if arguments.estimates else STUDY).read_text())
+    part, folder = declared["parts"][arguments.part], "estimates" if arguments.estimates else "cross"
+    check_data(arguments.data, part)
+    for name, log, way, samples in samples_of(declared, part, arguments.estimates):
+        if not name.startswith(tuple(arguments.only)):
             continue
-        path = arguments.output / f"{arguments.part}-{name.replace('/', '-')}.csv"
-        run = partial(run_cell, arguments.part, cell, declared=declared, data=arguments.data, workers=arguments.jobs)
-        run_once(path, about, f"{name}, {len(declared['cases'])} cases", run, range(len(part["logs"][cell[0]]["days"])))
+        content = part["logs"][log]
+        about = declared | {"parts": part | {"logs": content}, "way": way, "samples": samples}
+        path = (arguments.output or Path("out") / folder) / f"{arguments.part}-{name.replace('/', '-')}.csv"
+        key, text = path.with_suffix(".json"), json.dumps(about, default=str)
+        if key.exists() and path.exists() and key.read_text() == text:
+            continue
+        began, rows = time.perf_counter(), []
+        for sample, weeks, signal, share in samples:
+            cell = sample, weeks, signal, share
+            table = run_sample(declared, part, content, cell, way, arguments.data, arguments.jobs)
+            rows.append(table.assign(part=arguments.part, log=log, signal=signal, share=share, way=way, sample=sample))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.concat(rows).to_csv(path, index=False, lineterminator="\n")
+        key.write_text(text)
+        print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,7 @@
-"""Make the numbers, the figure and the tables of the page on all systems.
+"""Numbers, figure and tables of the page on all systems, from the results of `papers.cross.run` and adaptive.yaml.
 
-    python -m papers.cross.tables out/cross results/adaptive out/estimates
-        write data/*.csv from the results of `papers.cross.run`, adaptive.yaml and `papers.cross.estimates`, the figure
-        and the tables
-    python -m papers.cross.tables --check
-        compare the tables with data/tune.csv, held.csv, grounds.csv and estimates.csv
-
-`systems.csv`, `ideas.csv`, `front.csv` and `others.csv` in data/ are tables too long for the page.
+`tune.csv`, `held.csv`, `grounds.csv` and `estimates.csv` have the rows of runs. `systems.csv`, `ideas.csv`, `front.csv`
+and `others.csv` in data/ are tables too long for the page.
 """
 
 from __future__ import annotations
@@ -17,75 +12,99 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import yaml
 from matplotlib.figure import Figure
 
 from batwatt.results.compared import mean_of
 from papers import pages
-from papers.cross import knowledge
-from papers.cross.frames import (
-    BASE,
-    CELL,
-    GROUNDS,
-    IDEAS,
-    OURS,
-    OWN,
-    PARTS,
-    REFERENCES,
-    SAMPLE,
-    SLOWDOWN,
-    WORK,
-    Numbers,
-    beaten,
-    by_log,
-    difference,
-    geometric,
-    ground_rows,
-    measured,
-    pivot,
-    ratios,
-)
-from papers.cross.measures import judged
-from papers.pages import markdown, with_error
+from papers.cross import measures
+from papers.cross.measures import BASE, CELL, GROUNDS, IDEAS, OURS, PARTS, SAMPLE, SLOWDOWN, WORK, by_log, pivot, ratios
+from papers.cross.run import ESTIMATES, EXACT, WITHOUT_RUN_TIMES
+from papers.pages import NOTHING, markdown, mean_text, with_error
 from papers.runs import table_of
-from papers.statements import counts_table, statements_of, statements_table
+from papers.statements import statement_tables, statements_of
 
+BOUNDED = "mean_bounded_slowdown"
+ROBUST = ("adaptive + checkpoint", "doubling")
+"""Case and way that the declaration expects to be the best without exact run times."""
 HERE = Path(__file__).resolve().parent
 PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
 ROWS = ["case", *SAMPLE, "seed", "jobs_total", "jobs_finished", "killed_power", SLOWDOWN, "mean_wait_s", WORK,
         "energy_j", "energy_above_cap_j", "carbon_g", "cost"]  # fmt: skip
 """Columns of the committed rows."""
-ESTIMATES = ["part", "log", "way", "share", "signal", "case", "jobs_total", "jobs_finished", "killed_power",
-             knowledge.BOUNDED, SLOWDOWN, "mean_wait_s", WORK, "energy_j", "carbon_g"]  # fmt: skip
+ESTIMATED = ["part", "log", "way", "share", "signal", "case", "jobs_total", "jobs_finished", "killed_power",
+             BOUNDED, SLOWDOWN, "mean_wait_s", WORK, "energy_j", "carbon_g"]  # fmt: skip
 """Columns of the committed rows of the study of estimates."""
 FURTHER = ["mean_slowdown", "goodput_with_running", SLOWDOWN, "max_full_speed_slowdown", WORK, "jobs_finished"]
-SYSTEMS = ["case", "jobs finished", "work finished", "kills", "slowdown", "wait, h", f"carbon / {BASE}",
-           "energy above the envelope", "cells on the front"]  # fmt: skip
 MEASURES = {"slowdown": SLOWDOWN, "wait": "mean_wait_s", "carbon": "carbon_g", "work finished": WORK}
 
 
-def systems(table: pd.DataFrame) -> list[list[str]]:
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    """Return logarithms of bounded slowdowns: a row for each sample, a column for each (case, way)."""
+    sample = ["log", "signal", "share"]
+    return np.log(table.pivot_table(index=sample, columns=["case", "way"], values=BOUNDED, sort=False))
+
+
+def ways(table: pd.DataFrame) -> str:
+    """Return a row for each case: its bounded slowdown in each way, and the work finished.
+
+    Slowdown is the geometric mean of logs, work the mean of samples in the way with the least.
+    """
+    names = list(yaml.safe_load(ESTIMATES.read_text())["ways"])
+    logs = wide(table)
+    work = table.groupby(["case", "way"])[WORK].mean().groupby("case").min()
+    rows = []
+    for case in table["case"].unique():
+        run = [EXACT if case in WITHOUT_RUN_TIMES else way for way in names]
+        rows.append([case, *(f"{math.exp(by_log(logs[case, way])[0]):.1f}" for way in run), f"{work[case]:.1%}"])
+    return markdown(["case", *names, "work finished"], rows)
+
+
+def rivals(logs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return the robust case in its other ways, then each further case in its best way but `EXACT`."""
+    own, best = [], []
+    for case in logs.columns.unique("case"):
+        names = list(logs[case])
+        if case == ROBUST[0]:
+            own = [(case, way) for way in names if (case, way) != ROBUST]
+        else:
+            without = names if case in WITHOUT_RUN_TIMES else [way for way in names if way != EXACT]
+            best.append((case, min(without, key=lambda way, case=case: by_log(logs[case, way])[0])))
+    return own + best
+
+
+def robust(table: pd.DataFrame) -> str:
+    """Return the ratio of bounded slowdown of the robust case to its rivals, with the 95 % interval of logs."""
+    logs = wide(table)
+    rows = []
+    for rival in rivals(logs):
+        ratio = (logs[ROBUST] - logs[rival]).dropna()
+        mean, half = by_log(ratio)
+        better = (ratio.groupby(level="log").mean() < 0.0).sum()
+        interval = f"{math.exp(mean - half):.2f} to {math.exp(mean + half):.2f}"
+        rows.append([*rival, f"{math.exp(mean):.2f}", interval, f"{better} of {ratio.index.unique('log').size}"])
+    return markdown(["compared with", "way", "ratio", "95 % interval", "logs with less"], rows, texts=2)
+
+
+def systems(table: pd.DataFrame) -> list[dict[str, str]]:
     """Return a row for each case: means over cells and their samples."""
-    names = [SLOWDOWN, "mean_wait_s", "jobs_total", "jobs_finished", "killed_power", WORK, "carbon_g",
-             "energy_above_cap_j", "energy_j"]  # fmt: skip
-    wide = {name: pivot(table, name) for name in names}
-    fronts = [case for _, cell in table.groupby(CELL) for case, by in beaten(cell).items() if not by]
+    wide = {name: pivot(table, name) for name in ROWS if name not in ("case", *SAMPLE, "seed")}
+    fronts = [case for _, cell in table.groupby(CELL) for case, by in measures.beaten(cell).items() if not by]
     cells = table.groupby(CELL).ngroups
     rows = []
     for case in table["case"].unique():
-        above = (wide["energy_above_cap_j"][case] / wide["energy_j"][case]).mean()
-        rows.append(
-            [
-                case,
-                f"{(wide['jobs_finished'][case] / wide['jobs_total'][case]).mean():.1%}",
-                f"{(wide[WORK][case] / wide[WORK].max(axis=1)).mean():.1%}",
-                f"{wide['killed_power'][case].mean():.0f}",
-                f"{geometric(wide[SLOWDOWN][case]):.1f}",
-                f"{wide['mean_wait_s'][case].mean() / 3600:.1f}",
-                f"{(wide['carbon_g'][case] / wide['carbon_g'][BASE]).mean():.2f}",
-                f"{above:.1%}",
-                "–" if case in REFERENCES else f"{fronts.count(case)} of {cells}",
-            ]
-        )
+        of = {name: values[case] for name, values in wide.items()}
+        rows.append({
+            "case": case,
+            "jobs finished": f"{(of['jobs_finished'] / of['jobs_total']).mean():.1%}",
+            "work finished": f"{(of[WORK] / wide[WORK].max(axis=1)).mean():.1%}",
+            "kills": f"{of['killed_power'].mean():.0f}",
+            "slowdown": f"{math.exp(np.log(of[SLOWDOWN]).mean()):.1f}",
+            "wait, h": f"{of['mean_wait_s'].mean() / 3600:.1f}",
+            f"carbon / {BASE}": f"{(of['carbon_g'] / wide['carbon_g'][BASE]).mean():.2f}",
+            "energy above the envelope": f"{(of['energy_above_cap_j'] / of['energy_j']).mean():.1%}",
+            "cells on the front": NOTHING if case in measures.REFERENCES else f"{fronts.count(case)} of {cells}",
+        })  # fmt: skip
     return rows
 
 
@@ -95,51 +114,50 @@ def spread(ratio: pd.Series) -> str:
     return f"{math.exp(mean):.2f} ×/÷ {math.exp(half):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
 
 
-def ideas(table: pd.DataFrame) -> list[list[str]]:
+def ideas(table: pd.DataFrame) -> list[dict[str, str]]:
     """Return a row for each idea: the ratios of slowdown, wait, carbon and work after to before."""
     return [
-        [idea, f"{before} → {after}", *(spread(ratios(table, name, before, after)) for name in MEASURES.values())]
+        {"idea": idea, "cases": f"{before} → {after}"}
+        | {head: spread(ratios(table, name, before, after)) for head, name in MEASURES.items()}
         for idea, before, after in IDEAS
     ]
 
 
-def front(table: pd.DataFrame) -> list[list[str]]:
+def front(table: pd.DataFrame) -> list[dict[str, str]]:
     """Return for each cell the slowdown of `adaptive`, the best other with at least its work, and those that beat it.
 
     Each has the ratio of its slowdown to that of `adaptive`, geometric mean ×/÷ standard error; bold beyond two errors.
     """
     rows = []
     for (log, signal, share), cell in table.groupby(CELL, sort=False):
-        wide = measured(cell)
+        wide = measures.by_sample(cell)
         slowdown = wide[SLOWDOWN][OURS]
         others = [
             case for case in wide[SLOWDOWN]
-            if not any(word in case for word in OWN) and difference(wide, WORK, OURS, case)[0] >= 0.0
+            if not any(word in case for word in measures.OWN) and measures.difference(wide, WORK, OURS, case)[0] >= 0.0
         ]  # fmt: skip
-        best = min(others, key=lambda case: difference(wide, SLOWDOWN, OURS, case)[0], default=None)
+        best = min(others, key=lambda case: measures.difference(wide, SLOWDOWN, OURS, case)[0], default=None)
         by = [
             ("**{}**" if clear else "{}").format(ratio_to_ours(wide, case))
-            for case, clear in beaten(cell)[OURS].items()
+            for case, clear in measures.beaten(cell)[OURS].items()
         ]
-        rows.append(
-            [
-                f"{log}, {signal}, {share:g}",
-                f"{slowdown.mean():.2f} ± {slowdown.sem():.2f}",
-                "–" if best is None else ratio_to_ours(wide, best),
-                f"{cell.loc[cell['case'] == OURS, 'jobs_finished'].mean():.0f}",
-                ", ".join(by) or "nobody",
-            ]
-        )
+        rows.append({
+            "log, signal, share": f"{log}, {signal}, {share:g}",
+            OURS: mean_text(slowdown, 2),
+            "best other that finishes as much": NOTHING if best is None else ratio_to_ours(wide, best),
+            "jobs finished": f"{cell.loc[cell['case'] == OURS, 'jobs_finished'].mean():.0f}",
+            "beaten by": ", ".join(by) or "nobody",
+        })  # fmt: skip
     return rows
 
 
 def ratio_to_ours(wide: pd.DataFrame, case: str) -> str:
     """Return a case with the ratio of its slowdown to that of `adaptive`."""
-    mean, error = difference(wide, SLOWDOWN, OURS, case)
+    mean, error = measures.difference(wide, SLOWDOWN, OURS, case)
     return f"{case}: {math.exp(mean):.3g} ×/÷ {math.exp(error):.2f}"
 
 
-def grounds(table: pd.DataFrame) -> str:
+def on_grounds(table: pd.DataFrame) -> str:
     """Return for each paper's ground the best of the others in the mean, `adaptive`, and the paired difference."""
     rows = [
         [
@@ -149,39 +167,26 @@ def grounds(table: pd.DataFrame) -> str:
             f"{with_error(*mean_of(100.0 * row.better)[:2], 1, signed=True)} %",
             str(len(row.better)),
         ]
-        for row in ground_rows(table)
+        for row in measures.ground_rows(table)
     ]
     heads = ["paper, metric", "best of the others", "ours", "better by", "runs"]
     return markdown(heads, rows, texts=3)
 
 
-def others(table: pd.DataFrame) -> list[list[str]]:
+def others(table: pd.DataFrame) -> pd.DataFrame:
     """Return means of further measures on the grounds of the papers."""
-    rows = []
-    for study in GROUNDS:
-        means = table[table["study"] == study].groupby("label", sort=False)[FURTHER].mean()
-        for label, row in means.iterrows():
-            rows.append(
-                [study, str(label), *("–" if row[name] != row[name] else f"{row[name]:.4g}" for name in FURTHER)]
-            )
-    return rows
+    rows = {study: table[table["study"] == study].groupby("label", sort=False)[FURTHER].mean() for study in GROUNDS}
+    texts = pd.concat(rows, names=["study", "algorithm"])
+    return texts.map(lambda value: NOTHING if math.isnan(value) else f"{value:.4g}").reset_index()
 
 
-def details(numbers: Numbers) -> dict[str, pd.DataFrame]:
+def details(parts: dict[str, pd.DataFrame], grounds: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the tables that are too long for the page, by file name."""
-    made: dict[str, list[pd.DataFrame]] = {"systems": [], "ideas": [], "front": []}
-    heads = {
-        "systems": SYSTEMS,
-        "ideas": ["idea", "cases", *MEASURES],
-        "front": ["log, signal, share", OURS, "best other that finishes as much", "jobs finished", "beaten by"],
+    long = {
+        rows.__name__: pd.concat({part: pd.DataFrame(rows(table)) for part, table in parts.items()}, names=["part"])
+        for rows in (systems, ideas, front)
     }
-    for part, table in numbers.parts.items():
-        for name, rows in (("systems", systems(table)), ("ideas", ideas(table)), ("front", front(table))):
-            frame = pd.DataFrame(rows, columns=heads[name])
-            frame.insert(0, "part", part)
-            made[name].append(frame)
-    tables = {name: pd.concat(frames) for name, frames in made.items()}
-    return tables | {"others": pd.DataFrame(others(numbers.grounds), columns=["study", "algorithm", *FURTHER])}
+    return {name: frame.reset_index("part") for name, frame in long.items()} | {"others": others(grounds)}
 
 
 def both(frame: pd.DataFrame, columns: list[str]) -> list[list[str]]:
@@ -194,37 +199,41 @@ def both(frame: pd.DataFrame, columns: list[str]) -> list[list[str]]:
     ]
 
 
+def read(folder: Path) -> tuple[dict[str, pd.DataFrame], pd.DataFrame, pd.DataFrame]:
+    """Return the rows of both parts of study.yaml by name, those of adaptive.yaml and those of estimates.yaml."""
+    *parts, grounds, estimates = (pd.read_csv(folder / f"{name}.csv") for name in (*PARTS, "grounds", "estimates"))
+    return dict(zip(PARTS, parts, strict=True)), grounds, estimates
+
+
 def tables(folder: Path = DATA) -> dict[str, str]:
     """Return every table of the page."""
-    numbers = Numbers.read(folder)
-    estimates = pd.read_csv(folder / "estimates.csv")
-    long = details(numbers)
+    parts, grounds, estimates = read(folder)
+    long = details(parts, grounds)
     columns = ["work finished", "slowdown", f"carbon / {BASE}", "cells on the front"]
     texts = {name: long["ideas"][name].str.replace(r" \(.*\)", "", regex=True) for name in MEASURES}
     short = long["ideas"].assign(**texts)
     for name in ("carbon", "work finished"):
         short[name] = short[name].str.replace(r" ×.*", "", regex=True)
     statements = statements_of(HERE)
-    parts = {part: judged(statements, table, numbers.grounds) for part, table in numbers.parts.items()}
+    verdicts = {part: measures.judged(statements, table, grounds) for part, table in parts.items()}
     return {
-        "summary": counts_table(parts),
-        "statements": statements_table(parts, "finding"),
+        **statement_tables(verdicts, "finding"),
         "systems": markdown(["case", *columns], both(long["systems"], columns)),
         "ideas": markdown(["idea", *list(MEASURES)[::2], "work finished"],
                           both(short, [*list(MEASURES)[::2], "work finished"])),
-        "grounds": grounds(numbers.grounds),
-        "ways": knowledge.ways(estimates),
-        "robust": knowledge.robust(estimates),
+        "grounds": on_grounds(grounds),
+        "ways": ways(estimates),
+        "robust": robust(estimates),
     }  # fmt: skip
 
 
-def draw(numbers: Numbers) -> Figure:
+def draw(parts: dict[str, pd.DataFrame]) -> Figure:
     """Draw the ratio of slowdown after to before each idea, with 95 % intervals, on both parts."""
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     axes = figure.subplots()
     for part, colour, shift in zip(PARTS, ("tab:blue", "tab:orange"), (0.15, -0.15), strict=True):
         for row, (_, before, after) in enumerate(reversed(IDEAS)):
-            logs = np.log(ratios(numbers.parts[part], SLOWDOWN, before, after))
+            logs = np.log(ratios(parts[part], SLOWDOWN, before, after))
             mean, error = by_log(logs)
             low, high = np.exp(mean) - np.exp(mean - error), np.exp(mean + error) - np.exp(mean)
             name = part if row == 0 else None
@@ -243,29 +252,20 @@ def draw(numbers: Numbers) -> Figure:
 
 def make(cross: Path, adaptive: Path, estimates: Path) -> None:
     """Make the numbers, the figure and the tables of the page on all systems."""
-    for part in PARTS:
-        write_rows(part, collected(cross, f"{part}-*.csv")[ROWS])
-    columns = ["study", "label", "workload", "envelope", "capacity", *FURTHER]
-    write_rows("grounds", table_of(adaptive)[columns])
-    write_rows("estimates", collected(estimates, "held-*.csv")[ESTIMATES])
-    write_details(Numbers.read(DATA))
+    rows = {part: collected(cross, f"{part}-*.csv")[ROWS] for part in PARTS}
+    rows["grounds"] = table_of(adaptive)[["study", "label", "workload", "envelope", "capacity", *FURTHER]]
+    rows["estimates"] = collected(estimates, "held-*.csv")[ESTIMATED]
+    for name, frame in rows.items():
+        pages.write(DATA / f"{name}.csv", frame, "%.8g")
+    parts, grounds, _ = read(DATA)
+    for name, frame in details(parts, grounds).items():
+        pages.write(DATA / f"{name}.csv", frame)
+    draw(parts).savefig(FIGURE, dpi=150)
 
 
 def collected(folder: Path, pattern: str) -> pd.DataFrame:
     """Return the rows of the files of a study."""
     return pd.concat([pd.read_csv(path) for path in sorted(folder.glob(pattern))], ignore_index=True)
-
-
-def write_rows(name: str, table: pd.DataFrame) -> None:
-    """Write rows to a file of data/."""
-    table.to_csv(DATA / f"{name}.csv", index=False, float_format="%.8g", lineterminator="\n")
-
-
-def write_details(numbers: Numbers) -> None:
-    """Write the long tables and the figure."""
-    for name, frame in details(numbers).items():
-        frame.to_csv(DATA / f"{name}.csv", index=False, lineterminator="\n")
-    draw(numbers).savefig(FIGURE, dpi=150)
 
 
 if __name__ == "__main__":
