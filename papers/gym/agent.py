@@ -2,11 +2,16 @@
 
 Jobs start by first fit, and hosts are switched by `TimeoutPolicy`, whose reserve the agent sets; hosts beyond the
 reserve go off after five minutes. A timeout alone is `TimeoutPolicy` without a reserve.
+
+Days were declared before any held-back day was run. A day is drawn from its number: Poisson arrivals with a wave over
+the day, a level of the day, and a level of 0.4 on two of seven days. All days have one law and different draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +20,104 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.gym import BatwattEnv
-from papers.gym.cells import jobs_of, platform
-from papers.gym.timeout import TimeoutPolicy
+from batwatt.inputs.platform_files import read_platform
+from batwatt.model.platform import Platform
+from batwatt.model.workload import Workload
+from batwatt.protocol.workload4 import parse_workload
+from batwatt.units import DAY_S, HOUR_S
+
+HOSTS = 16
+SERVERS = Path(__file__).resolve().parents[2] / "platforms" / "grid5000-idle.xml"
+"""Platform whose first server is Paravance: 69.9 W idle, 200.5 W with a job, 4.5 W asleep, off in 10 s, on in 189 s."""
+SEEDS = (1, 2, 3)
+"""Seeds of training: weights, exploration and order of the days."""
+TRAINING_DAYS = range(100)
+"""Days of training, drawn at random."""
+TUNING_DAYS = range(5_000, 5_030)
+"""Days for the choice of reward weights and settings and for the learning curve."""
+HELD_BACK_DAYS = range(9_000, 9_040)
+"""Days run once, after training."""
+MEAN_JOBS = 120.0
+WIDTHS, SHARES = (1, 2, 4, 8), (0.5, 0.25, 0.17, 0.08)
+MEDIAN_S, SPREAD = 600.0, 1.1
+"""Median of the run times and standard deviation of their logarithm."""
+LONGEST_S = 4 * HOUR_S
+TIMEOUTS_S = (0.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0, 5400.0, 7200.0, 14400.0, 1e9)
+"""Grid of the timeouts for idle hosts; the last one switches nothing off."""
+
+
+@cache
+def platform() -> Platform:
+    """Return 16 servers like Paravance."""
+    first = read_platform(SERVERS).hosts[0]
+    return Platform(tuple(replace(first, id=host, name=f"paravance-{host:02d}") for host in range(HOSTS)))
+
+
+def jobs_of(day: int) -> Workload:
+    """Return the jobs of a day, by its number."""
+    rng = np.random.default_rng([day, 20])
+    level = float(rng.lognormal(-0.045, 0.3)) * (0.4 if day % 7 in (5, 6) else 1.2)
+    count = max(1, int(rng.poisson(MEAN_JOBS * level)))
+    # by rejection: most arrivals at 14 h, a tenth of that at 2 h
+    times_s: list[float] = []
+    while len(times_s) < count:
+        draws = rng.uniform(0.0, DAY_S, count)
+        rate = 0.55 - 0.45 * np.cos(2.0 * np.pi * (draws - 2 * HOUR_S) / DAY_S)
+        times_s += draws[rng.random(count) < rate].tolist()
+    speed_flops = platform().hosts[0].pstates[0].speed_flops
+    jobs, profiles = [], {}
+    for number, time_s in enumerate(sorted(times_s[:count])):
+        run_s = min(LONGEST_S, max(30.0, float(rng.lognormal(np.log(MEDIAN_S), SPREAD))))
+        hosts = int(rng.choice(WIDTHS, p=SHARES))
+        walltime_s = min(2 * LONGEST_S, run_s * float(rng.uniform(1.2, 4.0)))
+        jobs.append(
+            {
+                "id": number,
+                "subtime": round(time_s, 3),
+                "res": hosts,
+                "walltime": round(walltime_s, 3),
+                "profile": f"p{number}",
+            }
+        )
+        profiles[f"p{number}"] = {"type": "parallel_homogeneous", "cpu": round(run_s, 3) * speed_flops, "com": 0}
+    return parse_workload({"nb_res": HOSTS, "jobs": jobs, "profiles": profiles}, "w0", f"day {day}")
+
+
+NEEDED = ("idle_hosts", "booting_hosts", "idle_s", "queue_hosts")
+"""Columns of the observation that the policy needs."""
+
+
+class TimeoutPolicy:
+    """Start the first job that can start, switch hosts on for waiting jobs, and off after `timeout_s` s without a job.
+
+    Hosts are switched on while idle and booting hosts are fewer than the requests of waiting jobs and `reserve` more;
+    hosts are switched off while they are more. Both attributes may change between actions. The environment has
+    `switch=True` and observes `NEEDED`.
+    """
+
+    def __init__(self, env: BatwattEnv, timeout_s: float, reserve: int = 0) -> None:
+        self.env, self.timeout_s, self.reserve = env, timeout_s, reserve
+
+    def action(self) -> int:
+        """Return the action at the present moment."""
+        mask = self.env.action_masks()
+        # places of jobs, then the action that waits, then those on hosts
+        places = len(mask) - len(self.env.host_actions) - 1
+        if mask[:places].any():
+            return int(mask[:places].argmax())
+        values = self.env.values()
+        spare = values["idle_hosts"].sum() + values["booting_hosts"].sum() - values["queue_hosts"]
+        actions = list(enumerate(self.env.host_actions, places + 1))
+        if spare < self.reserve:
+            for number, (verb, _) in actions:
+                if verb == "on" and mask[number]:
+                    return number
+        elif spare > self.reserve:
+            for number, (verb, kind) in reversed(actions):
+                if verb == "off" and mask[number] and values["idle_s"][kind] >= self.timeout_s:
+                    return number
+        return places if mask[places] else int(np.argmax(mask))
+
 
 RESERVES = (0, 1, 2, 3, 4, 6, 8)
 EXCESS_S = 300.0

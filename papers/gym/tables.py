@@ -19,8 +19,19 @@ from matplotlib.figure import Figure
 
 from batwatt.results import drawing
 from papers import pages
-from papers.gym.agent import EXCESS_S, LOOK_S, RESERVES, TIMEOUT_EVERY_S, Decide, Network, always, run_day
-from papers.gym.cells import HELD_BACK_DAYS, SEEDS, TIMEOUTS_S
+from papers.gym.agent import (
+    EXCESS_S,
+    HELD_BACK_DAYS,
+    LOOK_S,
+    RESERVES,
+    SEEDS,
+    TIMEOUT_EVERY_S,
+    TIMEOUTS_S,
+    Decide,
+    Network,
+    always,
+    run_day,
+)
 from papers.pages import markdown, number
 
 HERE = Path(__file__).resolve().parent

@@ -20,8 +20,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from papers.gym.agent import HostsEnv, Network, run_day, score
-from papers.gym.cells import TRAINING_DAYS, TUNING_DAYS
+from papers.gym.agent import TRAINING_DAYS, TUNING_DAYS, HostsEnv, Network, run_day, score
 
 DATA = Path(__file__).resolve().parent / "data"
 DECISIONS, ENVIRONMENTS = 34_560, 4

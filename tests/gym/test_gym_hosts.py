@@ -18,7 +18,7 @@ pytest.importorskip("gymnasium")
 from batwatt.gym import BatwattEnv
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.timeline import Timeline
-from papers.gym.timeout import NEEDED, TimeoutPolicy
+from papers.gym.agent import NEEDED, TimeoutPolicy
 
 # 30 W idle and 100 W with a job; asleep 2 W, off 40 W for 10 s, on 60 W for 20 s
 STATES = (STATE, PState(1e-3, 2.0, 2.0, 2.0), PState(0.1, 40.0, 40.0, 40.0), PState(0.05, 60.0, 60.0, 60.0))
