@@ -1,9 +1,4 @@
-"""Run jobpower's checks and predictors over 20 seeds; make the figure and the tables of the page on power per job.
-
-    python -m papers.jobpower.tables
-        run everything (about 10 minutes), write data/runs.csv and figure.png, and fill the page
-    python -m papers.jobpower.tables --check
-        compare the tables with data/runs.csv
+"""Run jobpower's checks and predictors over 20 seeds (some 10 minutes), for the page on power per job.
 
 Each seed has its own 500 jobs (`python -m papers.generators pm100 --seed SEED`) on platforms/marconi100-48.xml, and its
 own envelope: a random walk between 30 and 90 % of the largest mean power of Marconi100's nodes above idle, in steps of
@@ -40,8 +35,8 @@ from batwatt.schedulers.jobpower import Jobpower
 from batwatt.units import HOUR_S
 from papers import pages
 from papers.generators.pm100 import IDLE_W, TYPICAL_W, pm100_like
-from papers.pages import markdown
-from papers.statements import Samples, Statistic, statement_tables, statements_of, verdicts
+from papers.pages import markdown, mean_text
+from papers.statements import Quantity, Samples, Statistic, mean, statement_tables, statements_of, verdicts
 
 HERE = Path(__file__).resolve().parent
 PAGE, RUNS, FIGURE = HERE / "README.md", HERE / "data" / "runs.csv", HERE / "figure.png"
@@ -130,16 +125,6 @@ def run_seed(seed: int) -> list[dict[str, Any]]:
     return [{"seed": seed} | run_case(case, platform, workload, envelope) for case in cases()]
 
 
-def error(values: pd.Series) -> float:
-    """Return the standard error of the mean."""
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def cell(values: pd.Series, decimals: int) -> str:
-    """Return mean and standard error as a text."""
-    return f"{values.mean():.{decimals}f} ± {error(values):.{decimals}f}"
-
-
 def groups(runs: pd.DataFrame, excess: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield (check, predictor, its runs by seed) in the order of the runs."""
     of_excess = runs[runs["excess"] == excess]
@@ -147,17 +132,23 @@ def groups(runs: pd.DataFrame, excess: str) -> Iterator[tuple[str, str, pd.DataF
         yield str(check), str(predictor), rows.set_index("seed")
 
 
+def texts(rows: pd.DataFrame, base: pd.DataFrame) -> list[str]:
+    """Return time above the cap, turnaround, and its change from that of other runs of the same seeds."""
+    turnaround_s = rows["mean_turnaround_s"]
+    change = 100.0 * (turnaround_s / base["mean_turnaround_s"] - 1.0)
+    columns = ((100.0 * rows["share_above"], 1), (turnaround_s / HOUR_S, 2), (change, 1))
+    return [mean_text(values, decimals) for values, decimals in columns]
+
+
 def checks_table(runs: pd.DataFrame) -> str:
     """Return the table of runs without kills; turnaround against that of node-level watts, by seed."""
     base = next(rows for check, _, rows in groups(runs, KEEP) if check == NODE)
     lines = []
     for check, predictor, rows in groups(runs, KEEP):
-        if predictor == "user-queue-width" or (check, predictor) in KEPT_OFF:
-            continue
-        change = 100.0 * (rows["mean_turnaround_s"] / base["mean_turnaround_s"] - 1.0)
-        above, hours = 100.0 * rows["share_above"], rows["mean_turnaround_s"] / HOUR_S
-        against = "" if check == NODE else cell(change, 1)
-        lines.append([check, "" if check in (NONE, NODE) else predictor, cell(above, 1), cell(hours, 2), against])
+        if predictor != "user-queue-width" and (check, predictor) not in KEPT_OFF:
+            *cells, against = texts(rows, base)
+            name = "" if check in (NONE, NODE) else predictor
+            lines.append([check, name, *cells, "" if check == NODE else against])
     heads = ["check", "predictor", "above the cap, % of time", "turnaround, h", "against node, %"]
     return markdown(heads, lines, texts=2)
 
@@ -167,13 +158,9 @@ def kills_table(runs: pd.DataFrame) -> str:
     without = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
     lines = []
     for check, predictor, rows in groups(runs, KILL):
-        if check in KILLED_OFF:
-            continue
-        hours = rows["mean_turnaround_s"] / HOUR_S
-        change = 100.0 * (rows["mean_turnaround_s"] / without[check, predictor]["mean_turnaround_s"] - 1.0)
-        above = cell(100.0 * rows["share_above"], 1)
-        name = "" if check == NODE else predictor
-        lines.append([check, name, cell(rows["killed_power"], 1), above, cell(hours, 2), cell(change, 1)])
+        if check not in KILLED_OFF:
+            name, kills = "" if check == NODE else predictor, mean_text(rows["killed_power"], 1)
+            lines.append([check, name, kills, *texts(rows, without[check, predictor])])
     heads = ["check", "predictor", "kills", "above the cap, % of time", "turnaround, h", "against no kills, %"]
     return markdown(heads, lines, texts=2)
 
@@ -184,52 +171,37 @@ def predictors_table(runs: pd.DataFrame) -> str:
     for check, predictor, rows in groups(runs, KEEP):
         if check == "mean":
             shares = (100.0 * rows[name] for name in ("mape", "mape_known", "blind_share"))
-            lines.append([predictor, *(cell(values, 1) for values in shares)])
+            lines.append([predictor, *(mean_text(values, 1) for values in shares)])
     return markdown(["predictor", "MAPE, %", "of those with a history, %", "without one, % of runs"], lines)
 
 
-def above(check: str, excess: str = KEEP) -> Statistic:
+def above(check: str, excess: str = KEEP) -> Quantity:
     """Return the time above the cap with the exact power, in %."""
-    return lambda m: 100.0 * m("share_above", excess, check, EXACT)
+    return 100.0 * mean("share_above", excess, check, EXACT)
 
 
-def cut(check: str, safer: str) -> Statistic:
-    """Return by how much a safer check cuts the time above the cap, in % of it."""
-    return lambda m: 100.0 * (1.0 - above(safer)(m) / above(check)(m))
-
-
-def slower(case: tuple[str, str, str], other: tuple[str, str, str]) -> Statistic:
-    """Return the mean turnaround of a case / that of another; a case is (action, check, predictor)."""
-    return lambda m: m("mean_turnaround_s", *case) / m("mean_turnaround_s", *other)
-
-
-def rise(case: tuple[str, str, str], other: tuple[str, str, str]) -> Statistic:
-    """Return by how much the turnaround of a case is longer than that of another, in % of it."""
-    return lambda m: 100.0 * (slower(case, other)(m) - 1.0)
-
-
-def without_kills(check: str, predictor: str = EXACT) -> tuple[str, str, str]:
-    """Return the case of a check without kills."""
-    return KEEP, check, predictor
+def hours(check: str, predictor: str = EXACT, excess: str = KEEP) -> Quantity:
+    """Return the mean turnaround of a case in h."""
+    return mean("mean_turnaround_s", excess, check, predictor) / HOUR_S
 
 
 STEPS_OF_SIGMA = list(pairwise(("mean", "gaussian 1", "gaussian 2", "gaussian 3")))
 MEASURES: dict[int, Statistic] = dict(enumerate((
-    slower(without_kills("mean", "history"), without_kills(NODE)),
-    slower(without_kills("max", "history"), without_kills(NODE)),
-    *(cut(one, other) for one, other in STEPS_OF_SIGMA),
-    *(rise(without_kills(other), without_kills(one)) for one, other in STEPS_OF_SIGMA),
+    hours("mean", "history") / hours(NODE),
+    hours("max", "history") / hours(NODE),
+    *(100.0 * (1.0 - above(safer) / above(check)) for check, safer in STEPS_OF_SIGMA),
+    *(100.0 * (hours(safer) / hours(check) - 1.0) for check, safer in STEPS_OF_SIGMA),
     above("mean"),
-    lambda m: above("gaussian 3")(m) - above("max")(m),
-    slower(without_kills("max"), without_kills("gaussian 3")),
-    lambda m: (m("mean_turnaround_s", KEEP, "mean", "user") - m("mean_turnaround_s", KEEP, "mean", "history")) / HOUR_S,
-    slower(without_kills("mean", "user"), without_kills("mean")),
-    slower(without_kills("mean", "user-queue-width"), without_kills("mean")),
-    slower(without_kills("knapsack"), without_kills("mean")),
+    above("gaussian 3") - above("max"),
+    hours("max") / hours("gaussian 3"),
+    hours("mean", "user") - hours("mean", "history"),
+    hours("mean", "user") / hours("mean"),
+    hours("mean", "user-queue-width") / hours("mean"),
+    hours("knapsack") / hours("mean"),
     above("gaussian 3", KILL),
     above("max", KILL),
-    lambda m: 100.0 * above("mean", KILL)(m) / above("mean")(m),
-    *(rise((KILL, check, EXACT), without_kills(check)) for check in ("mean", "gaussian 3", NODE)),
+    100.0 * above("mean", KILL) / above("mean"),
+    *(100.0 * (hours(check, EXACT, KILL) / hours(check) - 1.0) for check in ("mean", "gaussian 3", NODE)),
 ), 1))  # fmt: skip
 """Number of a row of statements.csv -> its quantity; samples are seeds."""
 
@@ -293,7 +265,7 @@ def _point(rows: pd.DataFrame) -> tuple[float, float]:
 
 def _draw(axes: Axes, rows: pd.DataFrame, colour: str, marker: str) -> None:
     x, y = _point(rows)
-    errors = error(rows["mean_turnaround_s"] / HOUR_S), error(100.0 * rows["share_above"])
+    errors = rows["mean_turnaround_s"].sem() / HOUR_S, 100.0 * rows["share_above"].sem()
     axes.errorbar(
         x, y, xerr=errors[0], yerr=errors[1], color=colour, marker=marker, markersize=4.5, linewidth=0.0,
         elinewidth=0.6, alpha=0.95, zorder=2,
@@ -307,7 +279,7 @@ def make() -> None:
     for seed in SEEDS:
         rows += run_seed(seed)
         print(f"seed {seed}: {len(rows)} runs", file=sys.stderr)
-    pd.DataFrame(rows).to_csv(RUNS, index=False, lineterminator="\n", float_format="%.9g")
+    pages.write(RUNS, pd.DataFrame(rows), "%.9g")
     drawing.draw(FIGURE, lambda: tradeoff(pd.read_csv(RUNS)))
 
 
