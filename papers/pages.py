@@ -1,11 +1,14 @@
-"""Fill the tables of a paper's page, or check that they are those of the committed numbers.
+"""Read the rows of studies, and fill the tables of a paper's page, or compare them with the committed numbers.
 
-On a page a table stands between `<!-- table NAME -->` and `<!-- end -->`, each on a line of its own.
+`python -m papers.NAME.tables FOLDER` writes data/ from a folder of results, then the figures and the tables; `--check`
+compares the tables with data/. On a page a table stands between `<!-- table NAME -->` and `<!-- end -->`, each on a
+line of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,3 +110,48 @@ def main(
     state = ("DIFFERENT: " if arguments.check else "new ") + ", ".join(changed) if changed else "same"
     print(f"{page.parent.name}: {state}")
     return int(arguments.check and bool(changed))
+
+
+WHERE = ["study", "label", "platform", "workload", "capacity"]
+"""Parameters of a run without options and seeds."""
+VARIES = ["cap_structure", "cap_range", "cap_step", "cap_period_s", "cap_mean", "cap_headroom", "cap_seed",
+          "cap_saved", "cap_gained"]  # fmt: skip
+"""Parameters of a capacity that a text describes."""
+FIXED = "constant"
+"""Structure of a capacity that does not vary."""
+
+
+def table_of(results: Path) -> pd.DataFrame:
+    """Return the table of a study with the names that the files of the pages have for two of its columns."""
+    table = pd.read_parquet(results / "table.parquet")
+    return table.rename(columns={"comparison": "study", "case": "label"})
+
+
+def runs_of(results: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return these columns of the runs of a study that ended well, numbers to 6 decimals.
+
+    Raises ValueError if runs failed, as means would lack them.
+    """
+    frame = table_of(results)
+    if failed := int((frame["status"] != "done").sum()):
+        raise ValueError(f"{results}: {failed} of {len(frame)} runs failed; run the study again")
+    return frame[list(columns)].round(6)
+
+
+def options_of(frame: pd.DataFrame, defaults: Mapping[str, object]) -> pd.DataFrame:
+    """Return a column per option, read from the column `options`; a default where a run has none."""
+    options = [json.loads(text) for text in frame["options"]]
+    return pd.DataFrame({name: [one.get(name, usual) for one in options] for name, usual in defaults.items()},
+                        index=frame.index)  # fmt: skip
+
+
+def with_capacities(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with `structure`, `range` (0 of a fixed capacity), `step`, `period_s` and `walk`."""
+    fixed = frame["cap_structure"] == FIXED
+    return frame.assign(
+        structure=frame["cap_structure"].fillna("file"),
+        range=frame["cap_range"].where(~fixed, 0.0).round(6),
+        step=frame["cap_step"].round(6),
+        period_s=frame["cap_period_s"],
+        walk=frame["cap_seed"],
+    )

@@ -70,10 +70,7 @@ class Outcome:
 
 
 def rows_of(
-    executions: Sequence[Execution],
-    integral: Timeline,
-    price: Timeline | None,
-    deadlines_s: Sequence[float],
+    executions: Sequence[Execution], integral: Timeline, price: Timeline | None, deadlines_s: Sequence[float]
 ) -> pd.DataFrame:
     """Return a row for each segment, with SEGMENT_COLUMNS; `deadlines_s` are those of the executions."""
     table: list[tuple[Any, ...]] = []

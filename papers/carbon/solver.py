@@ -34,12 +34,7 @@ from papers.carbon import tables
 
 
 def plan_milp(
-    model: PhaseModel,
-    integral: Timeline,
-    begin_s: float,
-    deadline_s: float,
-    *,
-    slot_s: float | None = None,
+    model: PhaseModel, integral: Timeline, begin_s: float, deadline_s: float, *, slot_s: float | None = None
 ) -> ShiftPlan:
     """Return the plan of `optimum.plan`, proven optimal by the solver: the reference of the optimum.
 

@@ -25,8 +25,18 @@ from batwatt.schedulers.checkpoint.files import read_sequence
 from batwatt.schedulers.checkpoint.sequence import follow
 from papers import batsim, pages
 from papers.checkpoint.periods import FIGURE1
-from papers.pages import NOTHING, markdown, mean_text, number
-from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, with_capacities
+from papers.pages import (
+    FIXED,
+    NOTHING,
+    VARIES,
+    WHERE,
+    markdown,
+    mean_text,
+    number,
+    options_of,
+    runs_of,
+    with_capacities,
+)
 from papers.statements import Samples, Statistic, Verdicts, mean, statement_tables, statements_of, verdicts_by_kind
 
 HERE = Path(__file__).resolve().parent

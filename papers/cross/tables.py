@@ -20,8 +20,7 @@ from papers import pages
 from papers.cross import measures
 from papers.cross.measures import BASE, CELL, GROUNDS, IDEAS, OURS, PARTS, SAMPLE, SLOWDOWN, WORK, by_log, pivot, ratios
 from papers.cross.run import ESTIMATES, EXACT, WITHOUT_RUN_TIMES
-from papers.pages import NOTHING, markdown, mean_text, with_error
-from papers.runs import table_of
+from papers.pages import NOTHING, markdown, mean_text, table_of, with_error
 from papers.statements import statement_tables, statements_of
 
 BOUNDED = "mean_bounded_slowdown"

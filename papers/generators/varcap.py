@@ -401,9 +401,7 @@ def _run_times_s(params: VarcapLike, rng: np.random.Generator) -> Floats:
     short_s = law.at(below * strata(short, rng)) * HOUR_S
     long_s = law.at(below + (1.0 - below) * strata(long, rng)) * HOUR_S
     whole_bound = math.floor(params.long_s)
-    return np.concatenate(
-        (np.clip(np.rint(short_s), 1.0, whole_bound), np.maximum(np.rint(long_s), whole_bound + 1.0)),
-    )
+    return np.concatenate((np.clip(np.rint(short_s), 1.0, whole_bound), np.maximum(np.rint(long_s), whole_bound + 1.0)))
 
 
 def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Floats:

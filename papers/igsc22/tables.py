@@ -30,15 +30,8 @@ from batwatt.results.drawing import CAP, FRAME, GRID, INK, POWER, VIOLATION, Loo
 from papers import batsim, pages
 from papers.igsc22 import measures
 from papers.igsc22.measures import HFLD, KILLS, OPTIMUM, SLOWDOWN, TABLE2, THIRD, VIOLATIONS, WORK, Numbers
-from papers.pages import NOTHING, WORDS, markdown, number
-from papers.runs import table_of
-from papers.statements import (
-    VERDICTS,
-    Verdicts,
-    statement_tables,
-    statements_of,
-    verdicts,
-)
+from papers.pages import NOTHING, WORDS, markdown, number, table_of
+from papers.statements import VERDICTS, Verdicts, statement_tables, statements_of, verdicts
 
 HERE = Path(__file__).parent
 DATA, PAGE = HERE / "data", HERE / "README.md"

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from papers.generators.pmbs import Kind, Synthetic, Walk, random_walk, synthetic
-from papers.runs import runs_of
+from papers.pages import runs_of
 
 STRATEGIES = {
     "first-fit-aware": "FirstFitAware",

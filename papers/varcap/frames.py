@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from papers.pages import write
-from papers.runs import FIXED, VARIES, WHERE, options_of, runs_of, table_of, with_capacities
+from papers.pages import FIXED, VARIES, WHERE, options_of, runs_of, table_of, with_capacities, write
 from papers.statements import Samples
 
 MAPPINGS = {"migration": "Migration", "longshort": "LongShort", "jobsize-order": "JobSize-Order", "twomode": "TwoMode"}

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from papers.generators.varcap import MEAN_CAPACITY
-from papers.runs import FIXED
+from papers.pages import FIXED
 from papers.statements import Quantity, Samples, Statistic, mean
 from papers.varcap import frames as f
 from papers.varcap.frames import ANY, FAILED, GOODPUT, KILLS, SPREADS, WAIT, Case, samples_of
@@ -172,11 +172,10 @@ SYSTEMS = numbered({
                   for s, k, size in product(DEDICATED, STRUCTURES, ENDS)]),
     12: 100.0 * (of(CHOSEN) / of(ALL) - 1.0),
     13: times(ALL, CHOSEN),
-    14: average([-1.0 * decline(*cases([HPC], [k], [size], [None, "LWW"])) for k, size in product(STRUCTURES, SIZES)]),
     15: fewer(CHOSEN, ALL),
     18: average([of(case(HPC, policy=p)) - of(case(HPC)) - (of(case(TNG, policy=p)) - of(case(TNG)))
                  for p in CHOOSING]),
-    (45, 61, 255): of(OF_HPC, FAILED),
+    61: of(OF_HPC, FAILED),
     46: over(max, [loss(case(HPC)), decline(*cases([HPC], sizes=[0.6])),
                    decline(*cases([HPC], ["walk"], [0.6], periods_s=(14_400.0, 900.0)))]),
     47: average([loss(case(s, structure="uniform", period_s=900.0))
@@ -184,9 +183,7 @@ SYSTEMS = numbered({
                  for s in DEDICATED]),
     (49, 137): loss(case(MIXES[0.8])) - loss(case(MIXES[0.1])),
     53: over(min, [of(one) - of(one._replace(policy="Random")) for one in CHOSEN]),
-    54: times(OF_HPC, cases([HPC], policies=CHOOSING)),
-    (56, 57): loss(case(HPC)),
-    58: over(min, falls(STEPS[None])),
+    56: loss(case(HPC)),
     (59, 198): of(OF_HPC, f.WASTED),
     63: over(min, [one for part in STEPS.values() for one in falls(part)]),
     64: average([loss(part[-1]) for part in STEPS.values()]),
@@ -236,10 +233,6 @@ SYSTEMS = numbered({
     192: over(min, [of(case(s, 0.6, k), FAILED) - of(case(s, 0.2, k), FAILED) for s, k in EACH]),
     193: over(min, [of(case(s, size, "uniform"), FAILED) - of(case(s, size), FAILED)
                     for s, size in product((HPC, AZURE), SIZES)]),
-    194: of(case(HPC, 0.2), FAILED),
-    195: of(case(HPC, 0.6), FAILED),
-    196: of(case(HPC, 0.2, "uniform"), FAILED),
-    197: of(case(HPC, 0.6, "uniform"), FAILED),
     199: times(OF_HPC, cases([AZURE])),
     200: over(max, [of(one, FAILED) for one in cases([AZURE], ["walk"])]),
     201: over(max, [of(one, FAILED) for one in cases([AZURE], ["uniform"])]),
@@ -249,7 +242,6 @@ SYSTEMS = numbered({
     206: 100.0 * (of(LWW) / of(RANDOM) - 1.0),
     207: 100.0 * (of(LFD) / of(RANDOM) - 1.0),
     208: times(RANDOM, [LWW, LFD]),
-    210: over(min, [of(one) - of(one._replace(policy="Random")) for one in CHOSEN if one.system == HPC]),
     211: gain(HPC, "LWW") - gain(HPC, "LFD"),
     213: over(min, [one for s in CLOUD for one in (gain(s, "LWW"), gain(s, "LWW") - gain(s, "LFD"))]),
     214: over(min, [gain(HPC, "LWW") - gain(s, "LWW") for s in CLOUD]),
@@ -276,24 +268,27 @@ SYSTEMS = numbered({
     256: of(cases(CLOUD), FAILED),
     257: average([helped(s) for s in DEDICATED]),
     262: fewer(cases(DEDICATED, ["walk"], [0.6], hours=24.0), cases(DEDICATED, ["walk"], [0.6])),
-    336: gain(HPC, "LWW"),
 })  # fmt: skip
 
 
-ANY_OF_HPC, CHOSEN_OF_HPC = cases([HPC], policies=[ANY]), [one for one in CHOSEN if one.system == HPC]
-ANY_MACHINE = numbered({
-    14: average([-1.0 * decline(one._replace(policy=ANY), one) for one in CHOSEN_OF_HPC if one.policy == "LWW"]),
-    (45, 255): of(ANY_OF_HPC, FAILED),
-    54: times(ANY_OF_HPC, CHOSEN_OF_HPC),
-    57: loss(case(HPC, policy=ANY)),
-    58: over(min, falls(cases([HPC], ["walk"], policies=[ANY]))),
-    194: of(case(HPC, 0.2, policy=ANY), FAILED),
-    195: of(case(HPC, 0.6, policy=ANY), FAILED),
-    196: of(case(HPC, 0.2, "uniform", ANY), FAILED),
-    197: of(case(HPC, 0.6, "uniform", ANY), FAILED),
-    210: over(min, [of(one) - of(one._replace(policy=ANY)) for one in CHOSEN_OF_HPC]),
-    336: of(cases([HPC], policies=["LWW"])) - of(ANY_OF_HPC),
-})  # fmt: skip
+def terminated_by(policy: str) -> dict[int, Statistic]:
+    """Return the measures of HPC with a Random termination."""
+    ours, better = cases([HPC], policies=[policy]), [one for one in CHOSEN if one.system == HPC]
+    return numbered({
+        14: average([-1.0 * decline(one._replace(policy=policy), one) for one in better if one.policy == "LWW"]),
+        (45, 255): of(ours, FAILED),
+        54: times(ours, better),
+        57: loss(case(HPC, policy=policy)),
+        58: over(min, falls(cases([HPC], ["walk"], policies=[policy]))),
+        **{place: of(case(HPC, size, k, policy), FAILED)
+           for place, (k, size) in enumerate(product(STRUCTURES, ENDS), 194)},
+        210: over(min, [of(one) - of(one._replace(policy=policy)) for one in better]),
+        336: of(cases([HPC], policies=["LWW"])) - of(ours),
+    })  # fmt: skip
+
+
+SYSTEMS |= terminated_by("Random")
+ANY_MACHINE = terminated_by(ANY)
 """Some rows with the Random of section 7.2, which takes any machine, with jobs or without."""
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, plan
 from papers.checkpoint import periods, tables
-from papers.checkpoint.grid import schedules
+from papers.checkpoint.periods import schedules
 from papers.checkpoint.tables import DATA, HERE, judged
 from papers.statements import statements_of
 

@@ -11,7 +11,7 @@ from batwatt.studies.study import carry_out, study_in
 from papers.batsim import ENGINES, WHERE, table
 from papers.igsc22 import tables
 from papers.igsc22.measures import ALL, ALL40, KILLS, MEASURES, SLOWDOWN, THIRD, VIOLATIONS, Numbers, area, least_over
-from papers.runs import table_of
+from papers.pages import table_of
 from papers.statements import Samples, statements_of
 
 A, B = "EBF Slow HFLD", "EBF Slow Frugal"

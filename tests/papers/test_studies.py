@@ -14,7 +14,7 @@ from batwatt.studies.study import carry_out, study_in
 from papers import pages
 from papers.checkpoint.periods import FIGURE1
 from papers.generators.__main__ import write_studies
-from papers.runs import table_of
+from papers.pages import table_of
 
 PAPERS = Path(pages.__file__).parent
 FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-prices")}
@@ -84,4 +84,4 @@ def _planned(rows: pd.DataFrame) -> None:
 def test_a_study_with_failed_runs_is_refused(tmp_path):
     pd.DataFrame({"status": ["done", "failed"]}).to_parquet(tmp_path / "table.parquet")
     with pytest.raises(ValueError, match="1 of 2 runs failed"):
-        import_module("papers.runs").runs_of(tmp_path, ["status"])
+        import_module("papers.pages").runs_of(tmp_path, ["status"])

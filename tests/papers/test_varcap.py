@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from papers.runs import FIXED
+from papers.pages import FIXED
 from papers.statements import DIRECTION, YES, Quantity, Samples, statements_of
 from papers.varcap import prices, tables
 from papers.varcap.frames import FAILED, GOODPUT, Case, read_runs, unfairness
