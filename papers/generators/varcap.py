@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated
 
@@ -186,44 +186,46 @@ _MAX_JOBS = 20_000_000
 
 @dataclass(frozen=True)
 class System:
-    """A modelled system (5.1.5): its machines, and their cores and memory in `unit`."""
+    """A modelled system (5.1.5) and its trace (a column of Table 5.2): mean and deviation of run times, cores, memory.
+
+    Jobs have cores of the `widths` and memory of the `memories`, a list or two bounds, in the unit of
+    `machine_memory`; run times are between `bounds_h`, in steps of `step_s`.
+    """
 
     machines: int
     cores: int
     machine_memory: float
-    unit: str = "GB"
-
-
-SYSTEMS: dict[str, System] = {
-    "mira": System(49_152, 1, 16.0),
-    "azure": System(1250, 16, 128.0),
-    "borg": System(630, 32, 300 / 630, "of the largest machine"),
-    "tng": System(476, 32, 300 / 476, "of the largest machine"),
-}
-"""Mira (16 GB a node, "760 TB"), the Azure cluster (160 TB), the Borg cells (336 and 250 GCU, 300 normalised bytes)."""
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Jobs, days, mean and deviation of run time (h), cores and memory of a trace: a column of Table 5.2."""
-
     jobs: int
     days: float
     run_h: tuple[float, float]
-    cores: tuple[float, float]
-    memory: tuple[float, float]
+    job_cores: tuple[float, float]
+    job_memory: tuple[float, float]
+    bounds_h: tuple[float, float]
+    widths: tuple[float, ...]
+    memories: tuple[float, ...] = ()
+    step_s: float = 1.0
+
+    @property
+    def load(self) -> float:
+        """Product of the means of Table 5.2, as a share of 0.7 of the system."""
+        hours = self.days * 24.0
+        return self.jobs * self.run_h[0] * self.job_cores[0] / (MEAN_CAPACITY * self.machines * self.cores * hours)
 
 
-TABLE: dict[str, Moments] = {
-    "mira": Moments(6571, 30.0, (1.8, 2.9), (1705.0, 2890.0), (27_000.0, 46_000.0)),
-    "azure": Moments(442_784, 7.0, (3.6, 8.8), (2.6, 2.4), (6.0, 11.0)),
-    "borg": Moments(204_749, 1.0, (0.6, 3.0), (0.03 * 60, 0.02 * 60), (0.02, 0.02)),
-}
-"""Table 5.2, memory in the unit of the system's machines, cores of Borg' of 1/60 GCU."""
-TNG_JOBS, TNG_DAYS, TNG_LOAD, TNG_LONG = 300_000, 1.0, 0.9, 0.8
+TNG, TNG_LOAD, TNG_LONG = "tng", 0.9, 0.8
+SYSTEMS: dict[str, System] = {
+    "mira": System(49_152, 1, 16.0, 6571, 30.0, (1.8, 2.9), (1705.0, 2890.0), (27_000.0, 46_000.0),
+                   (1 / 60, 24.0), (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 96.0)),
+    "azure": System(1250, 16, 128.0, 442_784, 7.0, (3.6, 8.8), (2.6, 2.4), (6.0, 11.0), (1 / 12, 168.0),
+                    (1.0, 2.0, 4.0, 8.0, 16.0), (0.75, 1.75, 3.5, 7.0, 14.0, 28.0, 56.0, 112.0), 300.0),
+    "borg": System(630, 32, 300 / 630, 204_749, 1.0, (0.6, 3.0), (0.03 * 60, 0.02 * 60), (0.02, 0.02),
+                   (5 / 3600, 168.0), tuple(float(n) for n in range(1, 31)), (0.001, 0.45)),
+}  # fmt: skip
+"""Mira (16 GB a node, "760 TB"), the Azure cluster (160 TB), the Borg cells (336 and 250 GCU, 300 normalised bytes).
 
-BOUNDS_H = {"mira": (1 / 60, 24.0), "azure": (1 / 12, 168.0), "borg": (5 / 3600, 168.0), "tng": (5 / 3600, 168.0)}
-"""Bounds of the run times in h."""
+Cores of Borg' are of 1/60 GCU. TNG has its widths and memory, other run times and numbers of jobs.
+"""
+SYSTEMS[TNG] = replace(SYSTEMS["borg"], machines=476, machine_memory=300 / 476, jobs=300_000, days=1.0)
 
 
 @parameters(WHERE)
@@ -257,7 +259,7 @@ class VarcapLike:
         if self.like == "mira" and self.nodes % MIRA_UNIT:
             problem = f"a Mira's machines must be a multiple of {MIRA_UNIT}, got {self.machines!r}"
             raise InputError(WHERE, problem, f"its jobs take 1/{MIRA_UNIT} of it at least: give for instance 480")
-        if self.like != "tng":
+        if self.like != TNG:
             if self.long_fraction is not None:
                 raise InputError(WHERE, f"a trace like {self.like} has its own share of long jobs", "take tng for it")
             if self.days is not None and self.load is not None:
@@ -279,7 +281,7 @@ class VarcapLike:
     @property
     def count(self) -> int:
         """Requested number of jobs, else that of the dissertation."""
-        return self.jobs or (TNG_JOBS if self.like == "tng" else TABLE[self.like].jobs)
+        return self.jobs or self.system.jobs
 
     @property
     def core_hours(self) -> float:
@@ -289,17 +291,18 @@ class VarcapLike:
     @property
     def mean_cores(self) -> float:
         """Mean number of cores of a job."""
-        scale = self.nodes / SYSTEMS["mira"].machines if self.like == "mira" else 1.0
-        return TABLE["borg" if self.like == "tng" else self.like].cores[0] * scale
+        scale = self.nodes / self.system.machines if self.like == "mira" else 1.0
+        return self.system.job_cores[0] * scale
 
     @property
     def mean_run_h(self) -> float:
         """Mean run time in h; for tng, at a long fraction of 0.8."""
-        if self.like != "tng":
-            return TABLE[self.like].run_h[0]
-        full_load = MEAN_CAPACITY * SYSTEMS["tng"].cores * 24.0 / self.mean_cores
+        tng = self.system
+        if self.like != TNG:
+            return tng.run_h[0]
+        full_load = MEAN_CAPACITY * tng.cores * 24.0 / self.mean_cores
         if self.days is None:
-            return TNG_LOAD * full_load * SYSTEMS["tng"].machines * TNG_DAYS / TNG_JOBS
+            return TNG_LOAD * full_load * tng.machines * tng.days / tng.jobs
         return (TNG_LOAD if self.load is None else self.load) * full_load * self.nodes * self.days / self.count
 
     @property
@@ -308,12 +311,13 @@ class VarcapLike:
         if self.days is not None:
             return self.days
         daily = MEAN_CAPACITY * self.nodes * self.system.cores * 24.0
-        return self.core_hours / (daily * (_table_load(self.like) if self.load is None else self.load))
+        usual = TNG_LOAD if self.like == TNG else self.system.load
+        return self.core_hours / (daily * (usual if self.load is None else self.load))
 
     @property
     def expected_jobs(self) -> float:
         """Number of jobs of the trace."""
-        return float(sum(self.classes()) if self.like == "tng" else self.count)
+        return float(sum(self.classes()) if self.like == TNG else self.count)
 
     def classes(self) -> tuple[int, int]:
         """Return the numbers of short and of long jobs of a trace like tng."""
@@ -324,24 +328,15 @@ class VarcapLike:
 
     def run_times(self) -> FittedDistribution:
         """Return the distribution of run times in h; for tng, at a long fraction of 0.8."""
-        low, high = BOUNDS_H[self.like]
+        low, high = self.system.bounds_h
         high = self.longest_h or high
-        if self.like == "tng":
+        if self.like == TNG:
             try:
                 return fitted_share(low, high, self.mean_run_h, self.long_s / HOUR_S, TNG_LONG)
             except InputError:
                 problem = f"jobs of {self.mean_run_h:g} h on average cannot be long by {TNG_LONG:g} of their core-hours"
                 raise InputError(WHERE, problem, "give other jobs, days or load, or another long_s") from None
-        return fitted_range(low, high, *TABLE[self.like].run_h)
-
-
-def _table_load(like: str) -> float:
-    """Return the load by the product of the means of Table 5.2, on 0.7 of the dissertation's system."""
-    if like == "tng":
-        return TNG_LOAD
-    moments, system = TABLE[like], SYSTEMS[like]
-    hours = moments.days * 24.0
-    return moments.jobs * moments.run_h[0] * moments.cores[0] / (MEAN_CAPACITY * system.machines * system.cores * hours)
+        return fitted_range(low, high, *self.system.run_h)
 
 
 BOUND_BY = 3600.0
@@ -350,14 +345,6 @@ _PEAK_S = 14 * HOUR_S
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _MEMORY_NOISE = 1.0
 _ESTIMATE_FACTOR = 3.0
-_STEP_S = {"azure": 300.0}
-_WIDTHS: dict[str, tuple[float, ...]] = {
-    "mira": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 96.0),
-    "azure": (1.0, 2.0, 4.0, 8.0, 16.0),
-    "borg": tuple(float(n) for n in range(1, 31)),
-}
-_AZURE_GB = (0.75, 1.75, 3.5, 7.0, 14.0, 28.0, 56.0, 112.0)
-_BORG_MEMORY = (0.001, 0.45)
 
 
 def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
@@ -372,9 +359,12 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
     count = len(runs_s)
     releases_s = _releases_s(params, count, rng)
     lattice: Floats = np.asarray((np.arange(count) * _GOLDEN + rng.random()) % 1.0, dtype=np.float64)
-    source = "borg" if params.like == "tng" else params.like
-    cores = _widths(source, params.nodes).at(lattice)
-    memory = cores * SYSTEMS["mira"].machine_memory if source == "mira" else _memory(source, cores, lattice, rng)
+    mira = params.like == "mira"
+    # partitions of a Mira are of its units, in proportion on a smaller one
+    unit, own_unit = (params.system.machines / MIRA_UNIT, params.nodes / MIRA_UNIT) if mira else (1.0, 1.0)
+    mean, sd = params.system.job_cores
+    cores = own_unit * fitted_values(params.system.widths, mean / unit, sd / unit).at(lattice)
+    memory = cores * params.system.machine_memory if mira else _memory(params.system, lattice, rng)
     order = rng.permutation(count)
     columns: dict[str, npt.NDArray[np.generic]] = {
         "arrival_time": releases_s.astype(np.int64),
@@ -382,8 +372,8 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
         "cpus": cores[order].astype(np.int64),
         "memory": np.round(memory[order], 6),
     }
-    if params.like == "mira":
-        columns["estimate"] = _estimates_s(runs_s[order], rng)
+    if mira:
+        columns["estimate"] = _estimates_s(runs_s[order], params.system.bounds_h[1] * HOUR_S, rng)
     table = pd.DataFrame(columns)
     if params.dependencies:
         table["depends_on"] = _dependencies(releases_s, params.dependencies, rng)
@@ -392,8 +382,8 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
 
 def _run_times_s(params: VarcapLike, rng: np.random.Generator) -> Floats:
     """Draw ascending run times in s, in whole steps."""
-    law, step_s = params.run_times(), _STEP_S.get(params.like, 1.0)
-    if params.like != "tng":
+    law, step_s = params.run_times(), params.system.step_s
+    if params.like != TNG:
         exact_s = law.at(strata(round(params.expected_jobs), rng)) * HOUR_S
         return np.maximum(np.rint(exact_s / step_s), 1.0) * step_s
     short, long = params.classes()
@@ -414,32 +404,21 @@ def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Flo
     return np.floor(np.interp(drawn, area, times_s))
 
 
-def _widths(like: str, machines: int) -> FittedDistribution:
-    values, (mean, sd) = _WIDTHS[like], TABLE[like].cores
-    if like != "mira":
-        return fitted_values(values, mean, sd)
-    unit = SYSTEMS["mira"].machines / MIRA_UNIT
-    law = fitted_values(values, mean / unit, sd / unit)
-    return FittedDistribution(law.values * (machines / MIRA_UNIT), law.weights, law.mu, law.sigma)
-
-
-def _memory(like: str, cores: Floats, lattice: Floats, rng: np.random.Generator) -> Floats:
+def _memory(system: System, lattice: Floats, rng: np.random.Generator) -> Floats:
     """Draw the memory of each job, which increases with cores, with noise."""
-    law = (
-        fitted_values(_AZURE_GB, *TABLE[like].memory)
-        if like == "azure"
-        else fitted_range(*_BORG_MEMORY, *TABLE[like].memory)
-    )
-    memory = np.empty(len(cores))
-    memory[np.argsort(lattice + _MEMORY_NOISE * rng.random(len(cores)))] = law.at(strata(len(cores), rng))
+    if len(system.memories) == 2:
+        law = fitted_range(*system.memories, *system.job_memory)
+    else:
+        law = fitted_values(system.memories, *system.job_memory)
+    memory = np.empty(len(lattice))
+    memory[np.argsort(lattice + _MEMORY_NOISE * rng.random(len(lattice)))] = law.at(strata(len(lattice), rng))
     return memory
 
 
-def _estimates_s(runs_s: Floats, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _estimates_s(runs_s: Floats, longest_s: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Draw users' estimates of run times in s, which are not smaller."""
     exact_s = runs_s * rng.uniform(1.0, _ESTIMATE_FACTOR, len(runs_s))
     step_s = np.select([exact_s <= HOUR_S, exact_s <= 6 * HOUR_S], [300.0, 900.0], 1800.0)
-    longest_s = BOUNDS_H["mira"][1] * HOUR_S
     return np.minimum(np.ceil(exact_s / step_s) * step_s, longest_s).astype(np.int64)
 
 
