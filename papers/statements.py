@@ -22,7 +22,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import add, mul, sub, truediv
@@ -133,11 +133,23 @@ class Quantity:
 
     __add__, __sub__, __rsub__, __truediv__ = _by(add), _by(sub), _by(sub, swapped=True), _by(truediv)
     __mul__ = __rmul__ = _by(mul)
+    __rtruediv__ = _by(truediv, swapped=True)
 
 
 def mean(*key: Hashable) -> Quantity:
     """Return the mean of a key as a quantity."""
     return Quantity(lambda m: m(*key))
+
+
+def over(pick: Callable[..., float], quantities: Iterable[Quantity]) -> Quantity:
+    """Return the mean, the least or the largest of quantities."""
+    listed = list(quantities)
+    return Quantity(lambda m: pick([one(m) for one in listed]))
+
+
+def average(quantities: Iterable[Quantity]) -> Quantity:
+    """Return the mean of quantities."""
+    return over(lambda values: float(np.mean(values)), quantities)
 
 
 def measured(statistic: Statistic, samples: Samples, unit: str = "") -> Measured:

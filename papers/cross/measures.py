@@ -13,7 +13,18 @@ import numpy as np
 import pandas as pd
 
 from batwatt.results.compared import mean_of, sure
-from papers.statements import Measured, Samples, Statement, Statistic, Verdicts, measured, verdicts
+from papers.statements import (
+    Measured,
+    Quantity,
+    Samples,
+    Statement,
+    Statistic,
+    Verdicts,
+    mean,
+    measured,
+    over,
+    verdicts,
+)
 
 PARTS = ("tune", "held")
 CELL = ["log", "signal", "share"]
@@ -105,8 +116,8 @@ def by_log(logarithms: pd.Series) -> tuple[float, float]:
 
     Cells of one log share its jobs, so that the mean of a log is one value.
     """
-    mean, error, count = mean_of(logarithms.groupby(level="log", sort=False).mean())
-    return mean, error * sure(count)
+    middle, error, count = mean_of(logarithms.groupby(level="log", sort=False).mean())
+    return middle, error * sure(count)
 
 
 def ratios(table: pd.DataFrame, name: str, before: str, after: str) -> pd.Series:
@@ -160,52 +171,32 @@ ANSWERS = (FORESIGHT, STABLE, KEPT, PLANNED)
 """Ideas that answer a change of power, after LWW."""
 
 
-def ratio(samples: Samples, idea: str, measure: str = SLOWDOWN) -> float:
+def ratio(idea: str, measure: str = SLOWDOWN) -> Quantity:
     """Return the geometric mean of a measure after to before over the logs."""
-    return float(np.exp(samples(measure, *CASES[idea])))
-
-
-def falls(idea: str, measure: str = SLOWDOWN) -> Statistic:
-    """Return a measure before to after."""
-    return lambda m: 1.0 / ratio(m, idea, measure)
-
-
-def rises(idea: str, measure: str = SLOWDOWN) -> Statistic:
-    """Return a measure after to before."""
-    return lambda m: ratio(m, idea, measure)
-
-
-def gain(idea: str, measure: str) -> Statistic:
-    """Return the rise of a measure from before to after, in %."""
-    return lambda m: 100.0 * (ratio(m, idea, measure) - 1.0)
-
-
-def loss(idea: str, measure: str) -> Statistic:
-    """Return the fall of a measure from before to after, in %."""
-    return lambda m: 100.0 * (1.0 - ratio(m, idea, measure))
+    return Quantity(lambda m: np.exp(m(measure, *CASES[idea])))
 
 
 MEASURES: dict[int, Statistic] = {
-    1: falls(STOPPING),
-    2: gain(STOPPING, WORK),
-    3: falls("the same, first come, first served"),
-    4: falls(FIRST),
-    5: gain(FIRST, WORK),
-    6: lambda m: min(ratio(m, answer) for answer in ANSWERS) / ratio(m, FIRST),
-    7: falls(KEPT),
-    8: falls(KEPT, CARBON),
-    9: falls(PLANNED),
-    10: lambda m: m(UNFINISHED),
-    11: falls(STABLE),
-    12: loss(STABLE, WORK),
-    13: rises(FORESIGHT),
-    14: gain(LATER, CARBON),
-    15: rises(LATER),
-    16: falls("carbon", CARBON),
-    17: rises("carbon"),
-    18: gain(AGAIN, WORK),
-    19: rises(AGAIN),
-    20: lambda m: m(FOREIGN),
+    1: 1.0 / ratio(STOPPING),
+    2: 100.0 * (ratio(STOPPING, WORK) - 1.0),
+    3: 1.0 / ratio("the same, first come, first served"),
+    4: 1.0 / ratio(FIRST),
+    5: 100.0 * (ratio(FIRST, WORK) - 1.0),
+    6: over(min, map(ratio, ANSWERS)) / ratio(FIRST),
+    7: 1.0 / ratio(KEPT),
+    8: 1.0 / ratio(KEPT, CARBON),
+    9: 1.0 / ratio(PLANNED),
+    10: mean(UNFINISHED),
+    11: 1.0 / ratio(STABLE),
+    12: 100.0 * (1.0 - ratio(STABLE, WORK)),
+    13: ratio(FORESIGHT),
+    14: 100.0 * (ratio(LATER, CARBON) - 1.0),
+    15: ratio(LATER),
+    16: 1.0 / ratio("carbon", CARBON),
+    17: ratio("carbon"),
+    18: 100.0 * (ratio(AGAIN, WORK) - 1.0),
+    19: ratio(AGAIN),
+    20: mean(FOREIGN),
 }
 """Number of a row -> its quantity; the rows after these are of the grounds."""
 
@@ -237,6 +228,6 @@ def on_grounds(table: pd.DataFrame) -> Mapping[int, Measured]:
     """Return how much better than the best of the others `adaptive` is, in %, with the paper's objective."""
     rows = (row for row in ground_rows(table) if "for slowdown" not in row.label)
     return {
-        place: measured(lambda m: m("better"), Samples({("better",): 100.0 * row.better.to_numpy()}))
+        place: measured(mean("better"), Samples({("better",): 100.0 * row.better.to_numpy()}))
         for place, row in enumerate(rows, len(MEASURES) + 1)
     }

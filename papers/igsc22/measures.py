@@ -6,7 +6,6 @@ that the document does not name: here of all 20. "All experiments" of Table III 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from papers.statements import Samples, Statistic
+from papers.statements import Quantity, Samples, Statistic, average, mean, over
 
 SLOWDOWN, KILLS, VIOLATIONS, WORK = "mean_slowdown", "kills", "violations", "finished_work_percent"
 FINISHED, WAIT, WALLTIME_KILLS = "jobs_finished", "mean_wait_s", "killed_walltime"
@@ -80,24 +79,14 @@ def samples_of(runs: pd.DataFrame) -> Samples:
     )
 
 
-def least_over(figure: str, best: tuple[str, ...], others: tuple[str, ...], envelope: str = THIRD) -> Statistic:
+def means(figure: str, labels: tuple[str, ...], envelopes: tuple[str, ...] = (THIRD,)) -> list[Quantity]:
+    """Return the mean of a figure of algorithms under envelopes."""
+    return [mean(label, figure, envelope) for label, envelope in product(labels, envelopes)]
+
+
+def above(figure: str, more: tuple[str, ...], less: tuple[str, ...], envelope: str = THIRD) -> Quantity:
     """Return the least mean of some algorithms less the largest of others."""
-    return lambda m: min(m(one, figure, envelope) for one in best) - max(m(one, figure, envelope) for one in others)
-
-
-def above(figure: str, one: str, *others: str, envelope: str = THIRD) -> Statistic:
-    """Return the mean of an algorithm less the largest of others."""
-    return least_over(figure, (one,), others, envelope)
-
-
-def below(figure: str, one: str, *others: str, envelope: str = THIRD) -> Statistic:
-    """Return the least mean of others less that of an algorithm."""
-    return least_over(figure, others, (one,), envelope)
-
-
-def extreme(pick: Callable[..., float], figure: str, labels: tuple[str, ...], envelopes: tuple[str, ...]) -> Statistic:
-    """Return the least or the largest mean of a figure over algorithms and envelopes."""
-    return lambda m: pick(m(label, figure, envelope) for label in labels for envelope in envelopes)
+    return over(min, means(figure, more, (envelope,))) - over(max, means(figure, less, (envelope,)))
 
 
 def area(m: Samples, label: str) -> float:
@@ -134,16 +123,6 @@ def metrics_in_better_half(m: Samples) -> float:
     return count - 2.0
 
 
-def share_avoided(m: Samples) -> float:
-    """Return the share of the violations without a response that HFLD avoids, in %."""
-    return 100.0 * (1.0 - m(HFLD, VIOLATIONS, THIRD) / m(NONE, VIOLATIONS, THIRD))
-
-
-def more_kills_of_idfs(m: Samples) -> float:
-    """Return how many more jobs IDFS kills than HFLD: the mean over orders and backfillings."""
-    return float(np.mean([m(f"{pair} IDFS", KILLS, THIRD) - m(f"{pair} HFLD", KILLS, THIRD) for pair in COMBINATIONS]))
-
-
 def worst(m: Samples, label: str) -> float:
     """Return the largest mean slowdown of an algorithm on one workload."""
     return float(m.of(label, SLOWDOWN, THIRD).max())
@@ -159,14 +138,9 @@ def width(m: Samples, label: str) -> float:
     return float(np.ptp(m.of(label, KILLS, THIRD)))
 
 
-def over_profiles(figure: str, better: tuple[str, ...], worse: tuple[str, ...]) -> Statistic:
+def over_profiles(figure: str, better: tuple[str, ...], worse: tuple[str, ...]) -> Quantity:
     """Return the least of a figure of some algorithms less the largest of others, mean over the three profiles."""
-    return lambda m: float(np.mean([least_over(figure, worse, better, envelope)(m) for envelope in PROFILES]))
-
-
-def mean_over(m: Samples, figure: str, labels: tuple[str, ...]) -> float:
-    """Return the mean of a figure over algorithms under profile 3."""
-    return float(np.mean([m(label, figure, THIRD) for label in labels]))
+    return average(above(figure, worse, better, envelope) for envelope in PROFILES)
 
 
 def at_the_outlier(m: Samples) -> float:
@@ -182,76 +156,70 @@ JOBS = 288
 """Jobs of a workload."""
 
 
-def over_optimum(figure: str, label: str) -> Statistic:
-    """Return a figure of an algorithm less that of the best known schedule."""
-    return lambda m: m(label, figure, THIRD) - m(OPTIMUM, figure, THIRD)
-
-
 MEASURES: dict[int, Statistic] = {
     1: balanced,
-    3: extreme(min, VIOLATIONS, ALL40, (THIRD,)),
+    3: over(min, means(VIOLATIONS, ALL40)),
     19: lambda m: area(m, HFLD) - float(np.median([area(m, label) for label in ALL40])),
     20: metrics_in_better_half,
-    21: below(SLOWDOWN, IDSB, *OTHERS[IDSB]),
-    22: above(VIOLATIONS, IDSB, *OTHERS[IDSB]),
+    21: above(SLOWDOWN, OTHERS[IDSB], (IDSB,)),
+    22: above(VIOLATIONS, (IDSB,), OTHERS[IDSB]),
     23: lambda m: area(m, IDFS) - float(np.median([area(m, label) for label in ALL40])),
-    24: more_kills_of_idfs,
-    25: lambda m: min(min(m(label, figure, THIRD) for label in ALL40) - m(OPTIMUM, figure, THIRD)
-                      for figure in (VIOLATIONS, KILLS, SLOWDOWN)),
+    24: average(means(KILLS, tuple(f"{pair} IDFS" for pair in COMBINATIONS)))
+        - average(means(KILLS, tuple(f"{pair} HFLD" for pair in COMBINATIONS))),
+    25: over(min, [above(figure, ALL40, (OPTIMUM,)) for figure in (VIOLATIONS, KILLS, SLOWDOWN)]),
     27: lambda m: min(area(m, label) for label in TABLE2) - max(area(m, label) for label in set(ALL40) - set(TABLE2)),
-    28: extreme(min, VIOLATIONS, ALL40, (THIRD,)),
-    29: extreme(max, VIOLATIONS, ALL40, (THIRD,)),
-    30: extreme(min, KILLS, ALL40, (THIRD,)),
-    31: extreme(max, KILLS, ALL40, (THIRD,)),
-    32: extreme(min, SLOWDOWN, ALL40, (THIRD,)),
-    33: extreme(max, SLOWDOWN, ALL40, (THIRD,)),
-    38: lambda m: m(OPTIMUM, VIOLATIONS, THIRD),
-    39: lambda m: m(OPTIMUM, KILLS, THIRD),
-    40: lambda m: m(OPTIMUM, SLOWDOWN, THIRD),
-    41: lambda m: m(NONE, SLOWDOWN, THIRD),
-    **{place + k: over_optimum(figure, label)
+    28: over(min, means(VIOLATIONS, ALL40)),
+    29: over(max, means(VIOLATIONS, ALL40)),
+    30: over(min, means(KILLS, ALL40)),
+    31: over(max, means(KILLS, ALL40)),
+    32: over(min, means(SLOWDOWN, ALL40)),
+    33: over(max, means(SLOWDOWN, ALL40)),
+    38: mean(OPTIMUM, VIOLATIONS, THIRD),
+    39: mean(OPTIMUM, KILLS, THIRD),
+    40: mean(OPTIMUM, SLOWDOWN, THIRD),
+    41: mean(NONE, SLOWDOWN, THIRD),
+    **{place + k: above(figure, (label,), (OPTIMUM,))
        for place, label in ((42, NONE), (45, HFLD), (48, IDFS), (51, FF_HFLD), (54, IDSB))
        for k, figure in enumerate((SLOWDOWN, KILLS, VIOLATIONS))},
-    57: share_avoided,
-    58: lambda m: m(HFLD, VIOLATIONS, THIRD),
-    64: share_avoided,
-    67: below(KILLS, FF_HFLD, *OTHERS[FF_HFLD]),
+    **dict.fromkeys((57, 64), 100.0 * (1.0 - mean(HFLD, VIOLATIONS, THIRD) / mean(NONE, VIOLATIONS, THIRD))),
+    58: mean(HFLD, VIOLATIONS, THIRD),
+    67: above(KILLS, OTHERS[FF_HFLD], (FF_HFLD,)),
     68: lambda m: 100.0 * float((m.of(FF_HFLD, KILLS, THIRD) < 20.0).mean()),
-    71: below(KILLS, HFLD, *REST),
+    71: above(KILLS, REST, (HFLD,)),
     72: lambda m: float((m.of(HFLD, KILLS, THIRD) > 30.0).sum()),
-    73: below(KILLS, FF_HFLD, HFLD),
-    75: above(KILLS, IDFS, *OTHERS[IDFS]),
+    73: above(KILLS, (HFLD,), (FF_HFLD,)),
+    75: above(KILLS, (IDFS,), OTHERS[IDFS]),
     76: lambda m: float(m.of(IDFS, KILLS, THIRD).min()),
     77: lambda m: spread(m, IDSB) - max(spread(m, label) for label in OTHERS[IDSB]),
     78: lambda m: width(m, IDSB) - float(np.median([width(m, label) for label in OTHERS[IDSB]])),
     79: lambda m: 100.0 * float(m.of(NONE, FINISHED, THIRD).min()) / JOBS,
     80: lambda m: float(m.of(NONE, WORK, THIRD).min()),
-    82: above(WORK, HFLD, IDFS),
-    83: above(WORK, HFLD, IDSB),
-    84: above(WORK, FF_HFLD, IDFS),
-    85: above(WORK, FF_HFLD, IDSB),
-    89: above(KILLS, IDSB, *OTHERS[IDSB]),
-    90: below(SLOWDOWN, IDFS, HFLD),
-    91: below(SLOWDOWN, IDFS, "FF Slow IDFS", "FF FCFS IDFS", "FF Desc IDFS"),
-    93: above(SLOWDOWN, FF_HFLD, *OTHERS[FF_HFLD]),
+    82: above(WORK, (HFLD,), (IDFS,)),
+    83: above(WORK, (HFLD,), (IDSB,)),
+    84: above(WORK, (FF_HFLD,), (IDFS,)),
+    85: above(WORK, (FF_HFLD,), (IDSB,)),
+    89: above(KILLS, (IDSB,), OTHERS[IDSB]),
+    90: above(SLOWDOWN, (HFLD,), (IDFS,)),
+    91: above(SLOWDOWN, ("FF Slow IDFS", "FF FCFS IDFS", "FF Desc IDFS"), (IDFS,)),
+    93: above(SLOWDOWN, (FF_HFLD,), OTHERS[FF_HFLD]),
     94: lambda m: worst(m, FF_HFLD),
     95: lambda m: worst(m, FF_HFLD) - max(worst(m, label) for label in OTHERS[FF_HFLD]),
     96: at_the_outlier,
-    98: least_over(SLOWDOWN, HFLDS, REST),
-    99: least_over(FINISHED, HFLDS, REST),
-    100: lambda m: mean_over(m, WAIT, HFLDS) - mean_over(m, WAIT, REST),
-    102: above(KILLS, IDFS, *OTHERS[IDFS], envelope="profile1"),
-    103: above(KILLS, IDFS, *OTHERS[IDFS], envelope=THIRD),
+    98: above(SLOWDOWN, HFLDS, REST),
+    99: above(FINISHED, HFLDS, REST),
+    100: average(means(WAIT, HFLDS)) - average(means(WAIT, REST)),
+    102: above(KILLS, (IDFS,), OTHERS[IDFS], "profile1"),
+    103: above(KILLS, (IDFS,), OTHERS[IDFS], THIRD),
     104: lambda m: 1.0 + sum(m(other, KILLS, "profile2") > m(IDFS, KILLS, "profile2") for other in OTHERS[IDFS]),
-    105: lambda m: min(min(m(other, KILLS, p) for other in REST) - m(HFLD, KILLS, p) for p in PROFILES),
-    106: lambda m: min(min(m(other, KILLS, p) for other in REST) - m(FF_HFLD, KILLS, p) for p in PROFILES),
-    107: above(SLOWDOWN, FF_HFLD, *OTHERS[FF_HFLD], envelope="profile2"),
-    110: extreme(min, VIOLATIONS, TABLE2, PROFILES),
-    111: extreme(max, VIOLATIONS, TABLE2, PROFILES),
-    112: extreme(min, KILLS, TABLE2, PROFILES),
-    113: extreme(max, KILLS, TABLE2, PROFILES),
-    114: extreme(min, SLOWDOWN, TABLE2, PROFILES),
-    115: extreme(max, SLOWDOWN, TABLE2, PROFILES),
+    105: over(min, [above(KILLS, REST, (HFLD,), profile) for profile in PROFILES]),
+    106: over(min, [above(KILLS, REST, (FF_HFLD,), profile) for profile in PROFILES]),
+    107: above(SLOWDOWN, (FF_HFLD,), OTHERS[FF_HFLD], "profile2"),
+    110: over(min, means(VIOLATIONS, TABLE2, PROFILES)),
+    111: over(max, means(VIOLATIONS, TABLE2, PROFILES)),
+    112: over(min, means(KILLS, TABLE2, PROFILES)),
+    113: over(max, means(KILLS, TABLE2, PROFILES)),
+    114: over(min, means(SLOWDOWN, TABLE2, PROFILES)),
+    115: over(max, means(SLOWDOWN, TABLE2, PROFILES)),
     117: lambda m: min(max(spread(m, label, figure) for label in OTHERS[HFLD]) - spread(m, HFLD, figure)
                        for figure in (KILLS, SLOWDOWN)),
     118: over_profiles(SLOWDOWN, (IDSB,), (IDFS,)),
@@ -261,10 +229,10 @@ MEASURES: dict[int, Statistic] = {
     123: over_profiles(KILLS, (IDSB,), (IDFS,)),
     124: over_profiles(VIOLATIONS, (IDFS,), HFLDS),
     126: over_profiles(VIOLATIONS, HFLDS, (IDSB,)),
-    128: lambda m: 100.0 * least_over(FINISHED, (HFLD,), OTHER_EASY)(m) / JOBS,
-    129: lambda m: 100.0 * least_over(FINISHED, (HFLD,), REST, "profile2")(m) / JOBS,
+    128: 100.0 * above(FINISHED, (HFLD,), OTHER_EASY) * (1.0 / JOBS),
+    129: 100.0 * above(FINISHED, (HFLD,), REST, "profile2") * (1.0 / JOBS),
     130: lambda m: area(m, HFLD) - max(area(m, label) for label in ALL40 if label != HFLD),
-    131: lambda m: min(m(f"EBF Slow {one}", KILLS, THIRD) for one in ("IDFS", "IDSB")) - m(HFLD, KILLS, THIRD),
+    131: above(KILLS, ("EBF Slow IDFS", "EBF Slow IDSB"), (HFLD,)),
 }  # fmt: skip
 """Place in statements.csv -> its quantity; the others need runs or logs that the study does not have."""
 SINGLE = (20, 72, 76, 78, 94, 95, 96, 104)

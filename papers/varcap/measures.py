@@ -16,7 +16,7 @@ says (loads, mixes of jobs, no failures on the fixed capacity), and a spread, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
 
 import numpy as np
@@ -24,7 +24,7 @@ import pandas as pd
 
 from papers.generators.varcap import MEAN_CAPACITY
 from papers.pages import FIXED
-from papers.statements import Quantity, Samples, Statistic, mean
+from papers.statements import Quantity, Samples, Statistic, average, mean, over
 from papers.varcap import frames as f
 from papers.varcap.frames import ANY, FAILED, GOODPUT, KILLS, SPREADS, WAIT, Case, samples_of
 from papers.varcap.prices import GRIDS, HEADROOMS
@@ -47,17 +47,6 @@ LIMITS = (5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
 """Tolerable losses of goodput of Table 7.3, in %."""
 NO_FAILURES = 1000.0
 """Quotient of failures, or of waits, by none."""
-
-
-def over(pick: Callable[..., float], quantities: Iterable[Quantity]) -> Quantity:
-    """Return the mean, the least or the largest of quantities."""
-    listed = list(quantities)
-    return Quantity(lambda m: pick([one(m) for one in listed]))
-
-
-def average(quantities: Iterable[Quantity]) -> Quantity:
-    """Return the mean of quantities."""
-    return over(lambda values: float(np.mean(values)), quantities)
 
 
 def case(

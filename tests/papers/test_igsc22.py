@@ -10,7 +10,7 @@ from tables_of_tests import row, save
 from batwatt.studies.study import carry_out, study_in
 from papers.batsim import ENGINES, WHERE, table
 from papers.igsc22 import tables
-from papers.igsc22.measures import ALL, ALL40, KILLS, MEASURES, SLOWDOWN, THIRD, VIOLATIONS, Numbers, area, least_over
+from papers.igsc22.measures import ALL, ALL40, KILLS, MEASURES, SLOWDOWN, THIRD, VIOLATIONS, Numbers, above, area
 from papers.pages import table_of
 from papers.statements import Samples, statements_of
 
@@ -124,7 +124,7 @@ def test_quantities_by_hand():
     samples = Samples(values)
     # a radar of three axes of 1, 0.5 and 0 has the areas 1, 0.25 and 0 of the largest triangle
     assert [area(samples, label) for label in (best, ALL40[1], worst)] == [1.0, 0.25, 0.0]
-    assert least_over(KILLS, ALL40[1:3], (best, worst))(samples) == -1.0
+    assert above(KILLS, ALL40[1:3], (best, worst))(samples) == -1.0
 
 
 @pytest.mark.parametrize(
