@@ -3,11 +3,11 @@
     python -m papers.generators papers/pmbs23/inputs.yaml study     (also of varcap and checkpoint)
     python -m papers.batsim igsc22 pmbs23 varcap checkpoint
 
-needs Batsim 4.2.1 as `batsim` on PATH, takes 15 minutes on two cores, and is not part of `make`. A cell is a run of the
-study.yaml of the folder. It runs on the embedded engine and on Batsim with the same scheduler; a row of batsim.csv has
-the figures of both: `embedded_violations`, `batsim_violations`. Runs without energy accounting
-in the study have none on Batsim. The carbon thesis has no cells, as its results are plans of single jobs, in which no
-engine takes part.
+needs Batsim 4.2.1 as `batsim` on PATH, takes 15 minutes on two cores, and is not part of `make`. A cell of batsim.yaml
+is a run of the study.yaml of the folder. It runs on the embedded engine and on Batsim with the same scheduler; a row of
+batsim.csv has the figures of both: `embedded_violations`, `batsim_violations`. Runs without energy accounting in the
+study have none on Batsim. The carbon thesis has no cells, as its results are plans of single jobs, in which no engine
+takes part.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import argparse
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
+import yaml
 
 from batwatt.batsim.wire import batsim_version
 from batwatt.run.run import run
@@ -35,79 +36,8 @@ ENGINES: tuple[Literal["embedded", "batsim"], ...] = ("embedded", "batsim")
 WHERE = ["label", "workload", "series", "batsim"]
 
 
-@dataclass(frozen=True)
-class Part:
-    """Cells of a folder's study: of a comparison with workloads and series of these patterns, and some of its cases.
-
-    A series is an envelope or a capacity. Without `cases` all are run. `figures` maps metrics to their headings and
-    decimals in the table.
-    """
-
-    comparison: str
-    workloads: str
-    series: str
-    figures: dict[str, tuple[str, int]]
-    cases: tuple[str, ...] = ()
-
-    def of(self, cells: list[Cell]) -> list[Cell]:
-        """Return those of the cells of a study, in the order of the cases."""
-        named = [
-            cell
-            for cell in cells
-            if cell.comparison == self.comparison
-            and fnmatch(cell.workload.name, self.workloads)
-            and fnmatch(series_of(cell), self.series)
-        ]
-        if not self.cases:
-            return named
-        return [cell for case in self.cases for cell in named if cell.case == case]
-
-
-PARTS = {
-    # Table II
-    "igsc22": Part(
-        "workloads",
-        "google-288-*",
-        "profile3",
-        {
-            "mean_slowdown": ("slowdown", 4),
-            "killed_power": ("killed for power (jobs)", 2),
-            "killed_walltime": ("killed at the walltime (jobs)", 2),
-            "violations": ("violations (steps)", 2),
-        },
-        ("EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"),
-    ),
-    # a point of Figures 1 to 4
-    "pmbs23": Part(
-        "range-uniform",
-        "uniform-20000-0",
-        "walk-24-8-1200-0",
-        {
-            "goodput_with_running": ("goodput (%)", 3),
-            "max_full_speed_slowdown": ("maximum stretch", 2),
-            "aborted_volume": ("aborted volume (%)", 3),
-        },
-    ),
-    # Figure 6.4
-    "varcap": Part(
-        "mira",
-        "mira-0",
-        "walk-0.6-0.15-3600-s1",
-        {"goodput": ("goodput (%)", 3), "terminations": ("terminated jobs", 0)},
-    ),
-    "checkpoint": Part(
-        "ranges",
-        "rigid-0",
-        "walk-0.6-0.15-3600-s1",
-        {
-            "goodput_with_running": ("goodput (%)", 3),
-            "checkpoint_volume": ("checkpoints (%)", 3),
-            "aborted_volume": ("aborted volume (%)", 3),
-        },
-        ("DP", "subset sum"),
-    ),
-}
-"""Folder -> its cells."""
+PARTS: dict[str, dict[str, Any]] = yaml.safe_load((HERE / "batsim.yaml").read_text(encoding="utf-8"))
+"""Folder -> its cells, and the figures of its table."""
 
 
 def series_of(cell: Cell) -> str:
@@ -116,19 +46,31 @@ def series_of(cell: Cell) -> str:
     return choice.name if choice else ""
 
 
+def cells_of(part: Mapping[str, Any], cells: list[Cell]) -> list[Cell]:
+    """Return the declared cells of a study, in the order of the cases."""
+    named = [
+        cell
+        for cell in cells
+        if cell.comparison == part["comparison"]
+        and fnmatch(cell.workload.name, part["workloads"])
+        and fnmatch(series_of(cell), part["series"])
+    ]
+    return [cell for case in part["cases"] for cell in named if cell.case == case] if "cases" in part else named
+
+
 def rows(folder: str, version: str, scratch: Path) -> Iterator[dict[str, object]]:
     """Run the cells of a folder on both engines; yield a row of figures for each."""
     part = PARTS[folder]
     study = study_in(HERE / folder / "study.yaml", scratch)
-    study.need([part.comparison])
-    for cell in part.of(study.cells):
+    study.need([part["comparison"]])
+    for cell in cells_of(part, study.cells):
         row: dict[str, object] = dict(
             zip(WHERE, (cell.case, cell.workload.name, series_of(cell), version), strict=True)
         )
         for engine in ENGINES:
             began = time.monotonic()
             result = run(replace(cell.spec, engine=engine, prefix=scratch / engine / "run"), durable=False)
-            row |= {f"{engine}_{name}": result.values[name] for name in part.figures}
+            row |= {f"{engine}_{name}": result.values[name] for name in part["figures"]}
             print(f"{folder}: {cell.case}, {cell.workload.name}, {engine} {time.monotonic() - began:.1f} s", flush=True)
         yield row
 
@@ -138,7 +80,7 @@ def table(folder: Path, names: Mapping[str, str] | None = None) -> str:
 
     `names` are names of algorithms on the page.
     """
-    figures = PARTS[folder.name].figures
+    figures = PARTS[folder.name]["figures"]
     frame = pd.read_csv(folder / "data" / "batsim.csv")
     [version] = frame["batsim"].unique()
     lines = []
