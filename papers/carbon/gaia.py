@@ -98,14 +98,8 @@ def suspend_resume_threshold(task: Task, ticks: Array) -> Pieces:
 
 
 POLICIES: Mapping[str, Callable[[Task, Array], Pieces]] = {
-    "immediate": immediate,
-    "lowest": lowest,
-    "oracle": oracle,
-    "waiting": waiting,
-    "cst-oracle": cst_oracle,
-    "cst-average": cst_average,
-    "suspend-resume": suspend_resume,
-    "suspend-resume-threshold": suspend_resume_threshold,
+    rule.__name__.replace("_", "-"): rule
+    for rule in (immediate, lowest, oracle, waiting, cst_oracle, cst_average, suspend_resume, suspend_resume_threshold)
 }
 
 

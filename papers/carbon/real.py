@@ -40,11 +40,6 @@ from papers.pages import number
 DAYS = 40.0
 WAIT_H = (6.0, 24.0)
 """Longest waits of short (< 2 h) and long jobs."""
-BOTH = (
-    *("immediate", "lowest", "oracle", "waiting", "cst-oracle", "cst-average"),
-    *("suspend-resume", "suspend-resume-threshold"),
-)
-"""Policies of GAIA that have a form in continuous time."""
 STARTUP_S, SLOT_S = 300.0, 60.0
 STARTED = ("immediate", "oracle", "suspend-resume", "suspend-resume-threshold", "phase-aware")
 MACHINES = (200, 60, 40, 30, 25)
@@ -74,10 +69,11 @@ def shifted(outcome: Outcome, base: Outcome, grams: str, decimals: int) -> dict[
 def alone(jobs: Sequence[ShiftJob], integral: Timeline) -> pd.DataFrame:
     """Compare GAIA by its own rules with its policies in continuous time, on the mean lengths that GAIA foresees."""
     options = ShiftOptions(wait_h=WAIT_H, foreseen=True)
-    theirs = [gaia.simulate(jobs, list(integral.values), name, WAIT_H) for name in BOTH]
-    ours = [simulate(jobs, integral, name, options) for name in BOTH]
+    # all policies of GAIA have a form in continuous time
+    theirs = [gaia.simulate(jobs, list(integral.values), name, WAIT_H) for name in gaia.POLICIES]
+    ours = [simulate(jobs, integral, name, options) for name in gaia.POLICIES]
     rows = []
-    for name, one, other in zip(BOTH, theirs, ours, strict=True):
+    for name, one, other in zip(gaia.POLICIES, theirs, ours, strict=True):
         left, right = shifted(one, theirs[0], "g", 6), shifted(other, ours[0], "g", 3)
         sides = {"GAIA": left, "continuous": right}
         cells = {f"{side}: {head}": cell for side, row in sides.items() for head, cell in row.items()}

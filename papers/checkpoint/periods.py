@@ -10,7 +10,6 @@ of seconds (`schedules`). `sequences.csv`: ten jobs without an end on walks of t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -24,6 +23,7 @@ from batwatt.inputs.character import Variation, vary
 from batwatt.schedulers.checkpoint.files import read_sequence
 from batwatt.schedulers.checkpoint.period_plan import STATES, Instance, PeriodJob, PeriodPlan, plan, solve, subset_sum
 from batwatt.schedulers.checkpoint.sequence import CapacitySequence, follow
+from papers.pages import write
 
 JobState = tuple[str, int]
 """State of a job between two steps, and its remaining steps; off and clean are saved, dirty is not."""
@@ -231,12 +231,6 @@ def examples() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["draw", "idle_processor_s", "checkpoints", "recoveries"]).round(6)
 
 
-def main() -> int:
-    """Write the three files."""
-    for name, frame in (("periods", periods()), ("sequences", sequences()), ("figure1", examples())):
-        frame.to_csv(DATA / f"{name}.csv", index=False, lineterminator="\n")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    for name, frame in (("periods", periods()), ("sequences", sequences()), ("figure1", examples())):
+        write(DATA / f"{name}.csv", frame)

@@ -25,18 +25,7 @@ from batwatt.schedulers.checkpoint.files import read_sequence
 from batwatt.schedulers.checkpoint.sequence import follow
 from papers import batsim, pages
 from papers.checkpoint.periods import FIGURE1
-from papers.pages import (
-    FIXED,
-    NOTHING,
-    VARIES,
-    WHERE,
-    markdown,
-    mean_text,
-    number,
-    options_of,
-    runs_of,
-    with_capacities,
-)
+from papers.pages import NOTHING, markdown, mean_text, number
 from papers.statements import Samples, Statistic, Verdicts, mean, statement_tables, statements_of, verdicts_by_kind
 
 HERE = Path(__file__).resolve().parent
@@ -213,8 +202,8 @@ def break_even(runs: pd.DataFrame) -> Figure:
 
 def numbers_of(runs: pd.DataFrame) -> pd.DataFrame:
     """Return runs with the columns of runs.csv."""
-    frame = with_capacities(runs)
-    times = options_of(frame, {"checkpoint_s": 60.0}).where(frame["scheduler"] == "checkpoint")
+    frame = pages.with_capacities(runs)
+    times = pages.options_of(frame, {"checkpoint_s": 60.0}).where(frame["scheduler"] == "checkpoint")
     labels = frame["label"].str.replace(r" [A-Z]=\S+| fair 0$", "", regex=True)
     shares = {percent: 100.0 * frame[share] for share, percent in VOLUMES.items()}
     frame = frame.assign(label=labels, wait_min=frame["mean_wait_s"] / 60.0, **times, **shares)
@@ -223,7 +212,7 @@ def numbers_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 def means(runs: pd.DataFrame, study: str, *names: str) -> str:
     """Return mean ± standard error of some figures of each algorithm of a study, over capacities that vary."""
-    rows = runs[(runs["study"] == study) & (runs["structure"] != FIXED)]
+    rows = runs[(runs["study"] == study) & (runs["structure"] != pages.FIXED)]
     groups = rows.groupby("label", sort=False)
     lines = [[str(label), *(mean_text(part[name], 1) for name in names)] for label, part in groups]
     return markdown(["algorithm", *(HEADS[name] for name in names)], lines)
@@ -262,8 +251,17 @@ def tables(folder: Path = DATA) -> Mapping[str, str]:
 
 def make(results: Path) -> None:
     """Make the numbers, the figures and the tables of the checkpoint paper's page from the results of study.yaml."""
-    columns = [*WHERE, "scheduler", "options", *VARIES[:5], "cap_seed", *VOLUMES, "mean_wait_s", "terminations"]
-    pages.write(RUNS, numbers_of(runs_of(results, columns)))
+    columns = [
+        *pages.WHERE,
+        "scheduler",
+        "options",
+        *pages.VARIES[:5],
+        "cap_seed",
+        *VOLUMES,
+        "mean_wait_s",
+        "terminations",
+    ]
+    pages.write(RUNS, numbers_of(pages.runs_of(results, columns)))
     draw(HERE / "figure-1.svg", schedule)
     draw(HERE / "figure-2.svg", lambda: break_even(pd.read_csv(RUNS)))
 

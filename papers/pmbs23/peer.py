@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +21,7 @@ import pandas as pd
 import batwatt as bw
 from batwatt.inputs.formats import read_reference
 from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
-from papers.pages import markdown, number
+from papers.pages import markdown, number, write
 
 PEER = Path(__file__).parent / "data" / "peer.csv"
 ARGUMENTS = {
@@ -106,7 +106,7 @@ def table(names: dict[str, str]) -> str:
     return markdown(["strategy", "equal in every digit, with the changes", means, "largest"], rows, texts=2)
 
 
-def main() -> int:
+def main() -> None:
     """Run the cases, write their figures and print a report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=Path, nargs="+", required=True, help="job traces named 7D_BEGIN.txt")
@@ -118,23 +118,19 @@ def main() -> int:
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for trace in words.traces:
+        for trace, walk, strategy in product(words.traces, words.walks, ARGUMENTS):
             numbered = by_line(trace, folder)
-            for walk in words.walks:
-                for strategy in ARGUMENTS:
-                    figures = {OURS: ours(strategy, numbered, walk)}
-                    for of, program in programs.items():
-                        figures[of] = theirs(program, strategy, numbered if of == TIED else trace, walk, folder)
-                    for of, values in figures.items():
-                        texts = (f"{value:.6g}" for value in values)
-                        rows.append([trace.stem, walk.stem, strategy, of, *texts])
-                    print(trace.stem, walk.stem, strategy, flush=True)
+            figures = {OURS: ours(strategy, numbered, walk)}
+            for of, program in programs.items():
+                figures[of] = theirs(program, strategy, numbered if of == TIED else trace, walk, folder)
+            for of, values in figures.items():
+                rows.append([trace.stem, walk.stem, strategy, of, *(f"{value:.6g}" for value in values)])
+            print(trace.stem, walk.stem, strategy, flush=True)
     both = pd.concat([pd.read_csv(PEER, dtype=str), pd.DataFrame(rows, columns=[*CASE, "of", *FIGURES])])
     both = both.drop_duplicates([*CASE, "of"], keep="last").sort_values([*CASE, "of"], kind="stable")
-    both.to_csv(PEER, index=False, lineterminator="\n")
+    write(PEER, both)
     print(f"{int(equal(both[both['strategy'] != RANDOM], TIED)['same'].sum())} cases equal")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

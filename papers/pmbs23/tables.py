@@ -17,9 +17,8 @@ from matplotlib.ticker import MaxNLocator
 from batwatt.results.drawing import GRID, INK, PALETTE, legend, panels_of, save, styled, unboxed
 from papers import batsim, pages
 from papers.pages import NOTHING, WORDS, markdown, mean_text
-from papers.pmbs23 import peer
-from papers.pmbs23.frames import RULES, STRATEGIES, TEXT, TYPES, frame_of, inputs_of
-from papers.pmbs23.measures import MEASURES, OF_INPUTS, SINGLE, samples_of
+from papers.pmbs23 import measures, peer
+from papers.pmbs23.measures import RULES, STRATEGIES, TEXT, TYPES
 from papers.statements import Samples, Verdicts, statement_tables, statements_of, verdicts
 
 HERE = Path(__file__).parent
@@ -96,8 +95,11 @@ def draw_boxes(axes: Axes, rows: pd.DataFrame, figure: str, values: list[float])
 def judged(runs: pd.DataFrame, inputs: pd.DataFrame) -> dict[str, Verdicts]:
     """Return the verdicts by each of the rules; those of the inputs are the same."""
     statements = statements_of(HERE)
-    shared = verdicts(statements, OF_INPUTS, Samples.of_columns(inputs)).measured
-    by_rules = {rules: verdicts(statements, MEASURES, samples_of(runs, rules), SINGLE, lenient=True) for rules in RULES}
+    shared = verdicts(statements, measures.OF_INPUTS, Samples.of_columns(inputs)).measured
+    by_rules = {
+        rules: verdicts(statements, measures.MEASURES, measures.samples_of(runs, rules), measures.SINGLE, lenient=True)
+        for rules in RULES
+    }
     return {rules: Verdicts(statements, {**ours.measured, **shared}) for rules, ours in by_rules.items()}
 
 
@@ -125,8 +127,8 @@ def tables(folder: Path = DATA) -> dict[str, str]:
 
 def make(results: Path) -> None:
     """Make the numbers, the figures and the tables of the riskaware paper's page from the results of study.yaml."""
-    pages.write(DATA / "inputs.csv", inputs_of())
-    runs = frame_of(results)
+    pages.write(DATA / "inputs.csv", measures.inputs_of())
+    runs = measures.frame_of(results)
     pages.write(DATA / "runs.csv.gz", runs)
     draw_all(runs, HERE)
 

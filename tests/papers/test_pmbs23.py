@@ -8,8 +8,17 @@ import pytest
 
 from papers.generators.pmbs import Walk
 from papers.pmbs23 import tables
-from papers.pmbs23.frames import STRATEGIES, WHERE, frame_of, machines_of, shares_of
-from papers.pmbs23.measures import MEASURES, OF_INPUTS, SINGLE, samples_of
+from papers.pmbs23.measures import (
+    MEASURES,
+    OF_INPUTS,
+    SINGLE,
+    STRATEGIES,
+    WHERE,
+    frame_of,
+    machines_of,
+    samples_of,
+    shares_of,
+)
 from papers.statements import measured, statements_of
 
 AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
