@@ -26,8 +26,7 @@ from papers.generators.varcap import MEAN_CAPACITY
 from papers.pages import FIXED
 from papers.statements import Quantity, Samples, Statistic, average, mean, over
 from papers.varcap import frames as f
-from papers.varcap.frames import ANY, FAILED, GOODPUT, KILLS, SPREADS, WAIT, Case, samples_of
-from papers.varcap.prices import GRIDS, HEADROOMS
+from papers.varcap.frames import ANY, FAILED, GOODPUT, GRIDS, HEADROOMS, KILLS, SPREADS, WAIT, Case, samples_of
 
 HPC, AZURE, BORG, TNG, LONGER = "mira", "azure", "borg", "tng", "day"
 DEDICATED, CLOUD = (HPC, AZURE, BORG), (AZURE, BORG)

@@ -1,7 +1,7 @@
 """Numbers, figures and tables of the varcap dissertation's page, from the results of study.yaml and prices.yaml.
 
 `runs.csv.gz` has the figures of each run, `fairness.csv` the measures of terminations, `months.csv` and
-`capacities.csv` are of capacities by carbon and price (`prices.py`). Panels that the text has side by side are one
+`capacities.csv` are of capacities by carbon and price (`frames.py`). Panels that the text has side by side are one
 below the other, so that they can be read on a narrow page.
 """
 
@@ -34,7 +34,7 @@ from papers.statements import (
     verdicts,
     verdicts_by_kind,
 )
-from papers.varcap import frames, measures, prices
+from papers.varcap import frames, measures
 from papers.varcap.frames import FAILED, GOODPUT, RUNNING, WAIT, Case, common
 from papers.varcap.measures import HPC, INFORMED, LONGER, SIZES, STRUCTURES, TNG, case, held
 
@@ -261,7 +261,7 @@ def make(results: Path, priced: Path) -> None:
     """Make the numbers, the figures and the tables of the varcap page from the results of its studies."""
     frames.write_runs((results, priced), RUNS)
     frames.write_fairness(results, DATA / "fairness.csv")
-    prices.write_numbers(DATA)
+    frames.write_prices(DATA)
     means = means_of(frames.read_runs(RUNS))
     for number, chart in FIGURES.items():
         draw(HERE / f"figure-{number}.svg", partial(chart, means))

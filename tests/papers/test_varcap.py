@@ -10,7 +10,7 @@ import pytest
 
 from papers.pages import FIXED
 from papers.statements import DIRECTION, YES, Quantity, Samples, statements_of
-from papers.varcap import prices, tables
+from papers.varcap import frames, tables
 from papers.varcap.frames import FAILED, GOODPUT, Case, read_runs, unfairness
 from papers.varcap.measures import EIGHTFOLD, MEASURES, NO_FAILURES, acceptable, case, held, of, times
 
@@ -176,8 +176,8 @@ def test_a_day_under_budgets_of_carbon_and_money(tmp_path, monkeypatch):
     for name, head, values in (("c", "Carbon Intensity", (1, 2)), ("p", "Price (EUR/kWh)", (10, 40))):
         rows = [f"{date},{values[at % 2]}" for at, date in enumerate(dates)]
         (tmp_path / f"{name}.csv").write_text("\n".join([f"Time,{head}", *rows]) + "\n")
-    monkeypatch.setattr(prices, "SIGNALS", tmp_path)
-    day = prices.day_of(prices.Grid("G", "p.csv", "c.csv", ()), "2023-05-15")
+    monkeypatch.setattr(frames, "SIGNALS", tmp_path)
+    day = frames.day_of(frames.Grid("G", "p.csv", "c.csv", ()), "2023-05-15")
     assert day["day_gained_1.0"] == pytest.approx(100 * (1.525 / 1.4 - 1))
     assert day["day_carbon_saved_1.0"] == pytest.approx(100 * (1 - (1 + 2 * 0.525) / 2.1))
     assert day["day_cost_saved_1.0"] == pytest.approx(100 * (1 - (10 + 40 * 0.525) / 35))
