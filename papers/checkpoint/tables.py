@@ -23,10 +23,10 @@ from matplotlib.patches import Patch, Rectangle
 from batwatt.results.drawing import DASHES, INK, MARKERS, PALETTE, draw, plain
 from batwatt.schedulers.checkpoint.files import read_sequence
 from batwatt.schedulers.checkpoint.sequence import follow
-from papers import batsim, pages
+from papers import batsim, pages, statements
 from papers.checkpoint.periods import FIGURE1
 from papers.pages import NOTHING, markdown, mean_text, number
-from papers.statements import Samples, Statistic, Verdicts, mean, statement_tables, statements_of, verdicts_by_kind
+from papers.statements import Samples, Statistic, Verdicts, average, mean, over, statement_tables
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -76,31 +76,16 @@ def samples_of(folder: Path = DATA) -> dict[str, Samples]:
     }
 
 
-def lost_without(m: Samples) -> float:
-    """Return the lost work in processor s of the better of LWW and LFD, less that with checkpoints of 60 s."""
-    return (min(m(label, 0.0, LOST) for label in ("LWW", "LFD")) - m("DP", 60.0, LOST)) / 100.0 * PROCESSOR_S
-
-
-def without_loss(m: Samples) -> float:
-    """Return the share of changes in %, at which no work is lost: each killed job counts as a change."""
-    return 100.0 - 100.0 * sum(m("DP", time_s, KILLED) for time_s in COSTS_S) / (len(COSTS_S) * CHANGES)
-
-
-def over_subset(m: Samples) -> float:
-    """Return the mean lead over checkpoint-all and subset sum in points of goodput, over checkpoints that take time."""
-    return sum(m("DP", time_s, GOODPUT) - m("subset sum", time_s, GOODPUT) for time_s in COSTS_S) / len(COSTS_S)
-
-
-def traded(m: Samples) -> float:
-    """Return the points of goodput lost for 0.1 of least yield, from goodput alone to max-min yield."""
-    lost, gained = (m(0.0, name) - m(MAX_MIN, name) for name in (GOODPUT, "least_yield"))
-    return -0.1 * lost / gained
-
-
 MEASURES: Mapping[str, Mapping[int, Statistic]] = {
-    "walks": {1: lost_without, 2: without_loss, 3: without_loss, 12: over_subset},
+    "walks": {
+        # of the better of LWW and LFD, in processor s
+        1: PROCESSOR_S * (over(min, [mean(x, 0.0, LOST) for x in ("LWW", "LFD")]) - mean("DP", 60.0, LOST)) / 100.0,
+        # each killed job counts as a change at which work is lost
+        **dict.fromkeys((2, 3), 100.0 * (1.0 - average([mean("DP", s, KILLED) for s in COSTS_S]) / CHANGES)),
+        12: average([mean("DP", s, GOODPUT) - mean("subset sum", s, GOODPUT) for s in COSTS_S]),
+    },
     "seeds": {
-        5: lambda m: min(m(costs, "by_later_points") for costs in ("equal", "different")),
+        5: over(min, [mean(costs, "by_later_points") for costs in ("equal", "different")]),
         11: mean("none", "subset_optimal_percent"),
         13: mean("different", "optimal_percent"),
         19: mean("equal", "optimal_percent"),
@@ -115,7 +100,10 @@ MEASURES: Mapping[str, Mapping[int, Statistic]] = {
         28: mean(0.0, "never"),
         29: mean(0.0, "least_yield"),
         30: mean(MAX_MIN, "least_yield") - mean(0.0, "least_yield"),
-        31: traded,
+        # from goodput alone to max-min yield, for 0.1 of least yield
+        31: 0.1
+        * (mean(0.0, GOODPUT) - mean(MAX_MIN, GOODPUT))
+        / (mean(MAX_MIN, "least_yield") - mean(0.0, "least_yield")),
     },
 }
 """Samples -> place in statements.csv -> its quantity.
@@ -127,7 +115,7 @@ batwatt's search does not fill (21, 25, 26).
 
 def judged(folder: Path = DATA) -> Verdicts:
     """Return the statements of the paper, and what is measured of them."""
-    return verdicts_by_kind(statements_of(HERE), MEASURES, samples_of(folder))
+    return statements.verdicts_by_kind(statements.statements_of(HERE), MEASURES, samples_of(folder))
 
 
 MINUTE_S = 60.0

@@ -6,7 +6,9 @@ that the document does not name: here of all 20. "All experiments" of Table III 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -123,19 +125,14 @@ def metrics_in_better_half(m: Samples) -> float:
     return count - 2.0
 
 
-def worst(m: Samples, label: str) -> float:
-    """Return the largest mean slowdown of an algorithm on one workload."""
-    return float(m.of(label, SLOWDOWN, THIRD).max())
+def across(pick: Callable[..., float], label: str, figure: str = KILLS) -> Quantity:
+    """Return the least, the largest or another figure of an algorithm over the workloads."""
+    return Quantity(lambda m: pick(m.of(label, figure, THIRD)))
 
 
-def spread(m: Samples, label: str, figure: str = KILLS) -> float:
+def spread(label: str, figure: str = KILLS) -> Quantity:
     """Return the standard deviation of a figure of an algorithm over workloads."""
-    return float(m.of(label, figure, THIRD).std(ddof=1))
-
-
-def width(m: Samples, label: str) -> float:
-    """Return the largest kills of an algorithm less the least, over workloads."""
-    return float(np.ptp(m.of(label, KILLS, THIRD)))
+    return across(partial(np.std, ddof=1), label, figure)
 
 
 def over_profiles(figure: str, better: tuple[str, ...], worse: tuple[str, ...]) -> Quantity:
@@ -184,16 +181,16 @@ MEASURES: dict[int, Statistic] = {
     **dict.fromkeys((57, 64), 100.0 * (1.0 - mean(HFLD, VIOLATIONS, THIRD) / mean(NONE, VIOLATIONS, THIRD))),
     58: mean(HFLD, VIOLATIONS, THIRD),
     67: above(KILLS, OTHERS[FF_HFLD], (FF_HFLD,)),
-    68: lambda m: 100.0 * float((m.of(FF_HFLD, KILLS, THIRD) < 20.0).mean()),
+    68: across(lambda kills: 100.0 * (kills < 20.0).mean(), FF_HFLD),
     71: above(KILLS, REST, (HFLD,)),
-    72: lambda m: float((m.of(HFLD, KILLS, THIRD) > 30.0).sum()),
+    72: across(lambda kills: (kills > 30.0).sum(), HFLD),
     73: above(KILLS, (HFLD,), (FF_HFLD,)),
     75: above(KILLS, (IDFS,), OTHERS[IDFS]),
-    76: lambda m: float(m.of(IDFS, KILLS, THIRD).min()),
-    77: lambda m: spread(m, IDSB) - max(spread(m, label) for label in OTHERS[IDSB]),
-    78: lambda m: width(m, IDSB) - float(np.median([width(m, label) for label in OTHERS[IDSB]])),
-    79: lambda m: 100.0 * float(m.of(NONE, FINISHED, THIRD).min()) / JOBS,
-    80: lambda m: float(m.of(NONE, WORK, THIRD).min()),
+    76: across(np.min, IDFS),
+    77: spread(IDSB) - over(max, map(spread, OTHERS[IDSB])),
+    78: across(np.ptp, IDSB) - over(np.median, [across(np.ptp, label) for label in OTHERS[IDSB]]),
+    79: 100.0 * across(np.min, NONE, FINISHED) / JOBS,
+    80: across(np.min, NONE, WORK),
     82: above(WORK, (HFLD,), (IDFS,)),
     83: above(WORK, (HFLD,), (IDSB,)),
     84: above(WORK, (FF_HFLD,), (IDFS,)),
@@ -202,8 +199,8 @@ MEASURES: dict[int, Statistic] = {
     90: above(SLOWDOWN, (HFLD,), (IDFS,)),
     91: above(SLOWDOWN, ("FF Slow IDFS", "FF FCFS IDFS", "FF Desc IDFS"), (IDFS,)),
     93: above(SLOWDOWN, (FF_HFLD,), OTHERS[FF_HFLD]),
-    94: lambda m: worst(m, FF_HFLD),
-    95: lambda m: worst(m, FF_HFLD) - max(worst(m, label) for label in OTHERS[FF_HFLD]),
+    94: across(np.max, FF_HFLD, SLOWDOWN),
+    95: across(np.max, FF_HFLD, SLOWDOWN) - over(max, [across(np.max, label, SLOWDOWN) for label in OTHERS[FF_HFLD]]),
     96: at_the_outlier,
     98: above(SLOWDOWN, HFLDS, REST),
     99: above(FINISHED, HFLDS, REST),
@@ -220,8 +217,8 @@ MEASURES: dict[int, Statistic] = {
     113: over(max, means(KILLS, TABLE2, PROFILES)),
     114: over(min, means(SLOWDOWN, TABLE2, PROFILES)),
     115: over(max, means(SLOWDOWN, TABLE2, PROFILES)),
-    117: lambda m: min(max(spread(m, label, figure) for label in OTHERS[HFLD]) - spread(m, HFLD, figure)
-                       for figure in (KILLS, SLOWDOWN)),
+    117: over(min, [over(max, [spread(label, figure) for label in OTHERS[HFLD]]) - spread(HFLD, figure)
+                    for figure in (KILLS, SLOWDOWN)]),
     118: over_profiles(SLOWDOWN, (IDSB,), (IDFS,)),
     119: over_profiles(SLOWDOWN, (IDFS,), (HFLD,)),
     121: over_profiles(KILLS, (FF_HFLD,), (HFLD,)),
@@ -229,8 +226,8 @@ MEASURES: dict[int, Statistic] = {
     123: over_profiles(KILLS, (IDSB,), (IDFS,)),
     124: over_profiles(VIOLATIONS, (IDFS,), HFLDS),
     126: over_profiles(VIOLATIONS, HFLDS, (IDSB,)),
-    128: 100.0 * above(FINISHED, (HFLD,), OTHER_EASY) * (1.0 / JOBS),
-    129: 100.0 * above(FINISHED, (HFLD,), REST, "profile2") * (1.0 / JOBS),
+    128: 100.0 * above(FINISHED, (HFLD,), OTHER_EASY) / JOBS,
+    129: 100.0 * above(FINISHED, (HFLD,), REST, "profile2") / JOBS,
     130: lambda m: area(m, HFLD) - max(area(m, label) for label in ALL40 if label != HFLD),
     131: above(KILLS, ("EBF Slow IDFS", "EBF Slow IDSB"), (HFLD,)),
 }  # fmt: skip
