@@ -2,12 +2,17 @@
 
 `tune.csv`, `held.csv`, `grounds.csv` and `estimates.csv` have the rows of runs. `systems.csv`, `ideas.csv`, `front.csv`
 and `others.csv` in data/ are tables too long for the page.
+
+Samples of statements are the logs of a part, as cells of one log share its jobs: a key (measure, before, after) has the
+mean logarithm of the ratio after to before over the cells of a log. On the grounds of the papers samples are instances.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +20,219 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
-from batwatt.results.compared import mean_of
-from papers import pages
-from papers.cross import measures
-from papers.cross.measures import BASE, CELL, GROUNDS, IDEAS, OURS, PARTS, SAMPLE, SLOWDOWN, WORK, by_log, pivot, ratios
+from batwatt.results.compared import mean_of, sure
+from papers import pages, statements
 from papers.cross.run import ESTIMATES, EXACT, WITHOUT_RUN_TIMES
 from papers.pages import NOTHING, markdown, mean_text, table_of, with_error
-from papers.statements import statement_tables, statements_of
+from papers.statements import Quantity, Samples, Statement, Statistic, Verdicts, mean, over, statement_tables
+
+PARTS = ("tune", "held")
+CELL = ["log", "signal", "share"]
+SAMPLE = [*CELL, "sample"]
+REFERENCES = ("no limit", "constant")
+"""Cases that ignore the power."""
+SLOWDOWN, WORK = "mean_full_speed_slowdown", "finished_work_fraction"
+"""The measures of the front."""
+BASE, OURS = "varcap LWW", "adaptive + checkpoint"
+OWN = ("adaptive", "least loss", "preemption")
+"""Words in the names of cases with parts of `adaptive`."""
+IDEAS = (
+    ("shortest first", "varcap LWW", "LWW + shortest first"),
+    ("checkpoint for resubmit (LWW)", "varcap LWW", "LWW + checkpoint"),
+    ("shortest first, of jobs with checkpoints", "LWW + checkpoint", "LWW + checkpoint + shortest first"),
+    ("largest slowdown first, likewise", "LWW + checkpoint", "LWW + checkpoint + slowdown"),
+    ("six hours of foresight", "varcap LWW", "LWW + foresight"),
+    ("long jobs on stable machines", "varcap LWW", "varcap long-short"),
+    ("the same, of jobs with checkpoints", "LWW + checkpoint", "long-short + checkpoint"),
+    ("resubmit for lose (frugal)", "powercap frugal", "frugal + resubmit"),
+    ("checkpoint for resubmit (frugal)", "frugal + resubmit", "frugal + checkpoint"),
+    ("planned checkpoints for checkpoints on a kill", "LWW + checkpoint", "checkpoint"),
+    ("waiting for less carbon (checkpoint)", "checkpoint", "checkpoint + shift"),
+    ("waiting for less carbon (LWW)", "LWW + checkpoint", "LWW + checkpoint + shift"),
+    ("least loss and Smith's rule", "LWW + checkpoint + shortest first", "least loss + checkpoint + Smith"),
+    ("stopping jobs for shorter ones", "LWW + checkpoint + shortest first", "shortest first + preemption"),
+    ("the same, first come, first served", "LWW + checkpoint", "LWW + checkpoint + preemption"),
+    ("shortest first, of jobs that are stopped", "LWW + checkpoint + preemption", "shortest first + preemption"),
+    ("least loss, likewise", "shortest first + preemption", OURS),
+)
+"""An idea, and the cases before and after it."""
+GROUNDS = {
+    "powercap": ("mean_slowdown", "lower", "Fontana de Nardin et al.: mean slowdown"),
+    "riskaware-borg": ("goodput_with_running", "higher", "Perotin et al., Borg weeks: goodput"),
+    "riskaware-synthetic": ("goodput_with_running", "higher", "Perotin et al., synthetic jobs: goodput"),
+    "varcap-mira": ("goodput_with_running", "higher", "varcap dissertation, HPC: goodput"),
+    "varcap-azure": ("goodput_with_running", "higher", "varcap dissertation, cloud: goodput"),
+    "checkpoint": ("goodput_with_running", "higher", "Cendrier et al.: goodput"),
+}
+"""Study of adaptive.yaml -> the paper's metric, its better direction, and the title of the row."""
+
+
+def pivot(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a measure: a row for each sample of a cell, a column for each case."""
+    return table.pivot_table(index=SAMPLE, columns="case", values=name, sort=False)
+
+
+def followed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases that follow the power."""
+    return table[~table["case"].isin(REFERENCES)]
+
+
+def by_sample(cell: pd.DataFrame) -> pd.DataFrame:
+    """Return slowdown and work of each case that follows the power, a row for each sample: means over seeds."""
+    return followed(cell).pivot_table(index="sample", columns="case", values=[SLOWDOWN, WORK], sort=False)
+
+
+def difference(wide: pd.DataFrame, metric: str, case: str, other: str) -> tuple[float, float]:
+    """Return the paired difference of another case to a case in logarithms: mean over the samples, standard error.
+
+    Values that differ by rounding are equal; one sample has no error.
+    """
+    paired = np.log(wide[metric][other] / wide[metric][case]).round(8)
+    return float(paired.mean()), float(paired.sem())
+
+
+def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
+    """Return for each case the others with at least its work and at most its slowdown, and one of the two better.
+
+    The value of another case is True if it is better by more than two standard errors.
+    """
+    wide = by_sample(cell)
+    cases = list(dict.fromkeys(followed(cell)["case"]))
+    logs = {}
+    for name in (SLOWDOWN, WORK):
+        values = wide[name][cases].to_numpy()
+        pairs = np.log(values[:, None, :] / values[:, :, None]).round(8)
+        logs[name] = pd.DataFrame(pairs.reshape(len(values), -1))
+    shape = (len(cases), len(cases))
+    slower, more = (logs[name].mean().to_numpy().reshape(shape) for name in (SLOWDOWN, WORK))
+    slower_error, more_error = (logs[name].sem().to_numpy().reshape(shape) for name in (SLOWDOWN, WORK))
+    better = (slower <= 0.0) & (more >= 0.0) & ((slower < 0.0) | (more > 0.0))
+    clear = (-slower > 2.0 * slower_error) | (more > 2.0 * more_error)
+    return {case: {cases[m]: bool(clear[n, m]) for m in np.flatnonzero(better[n])} for n, case in enumerate(cases)}
+
+
+def by_log(logarithms: pd.Series) -> tuple[float, float]:
+    """Return the mean over logs of logarithms of ratios, and half its 95 % interval (Student's t).
+
+    Cells of one log share its jobs, so that the mean of a log is one value.
+    """
+    middle, error, count = mean_of(logarithms.groupby(level="log", sort=False).mean())
+    return middle, error * sure(count)
+
+
+def ratios(table: pd.DataFrame, name: str, before: str, after: str) -> pd.Series:
+    """Return the ratio of a measure after to before: a value for each cell, the geometric mean of its samples."""
+    wide = pivot(table, name)
+    # no ratio for a slowdown or a wait of 0
+    some = (wide[before] > 0.0) & (wide[after] > 0.0)
+    return np.exp(np.log((wide[after] / wide[before])[some]).groupby(level=CELL, sort=False).mean())
+
+
+@dataclass(frozen=True)
+class Ground:
+    """`adaptive` on the ground of a paper: the best of the others, and how much `better` it is, a share by instance."""
+
+    title: str
+    best: str
+    best_mean: float
+    label: str
+    mean: float
+    better: pd.Series
+
+
+def ground_rows(table: pd.DataFrame) -> Iterator[Ground]:
+    """Yield each case of `adaptive` with the best of the others in the mean, by paper and cost of a checkpoint."""
+    for study, (metric, better, title) in GROUNDS.items():
+        rows = table[table["study"] == study]
+        inputs = [name for name in ("workload", "envelope", "capacity") if name in rows and rows[name].notna().any()]
+        wide = rows.pivot_table(index=inputs, columns="label", values=metric, sort=False)
+        for cost in sorted({label.partition(" C=")[2] for label in wide}, key=lambda text: float(text or 0)):
+            labels = [label for label in wide if label.partition(" C=")[2] == cost]
+            means = wide[[label for label in labels if not label.startswith("adaptive")]].mean()
+            best = means.idxmin() if better == "lower" else means.idxmax()
+            for label in [label for label in labels if label.startswith("adaptive")]:
+                relative = (wide[label] / wide[best] - 1.0).dropna()
+                yield Ground(
+                    title + (f", C = R = {cost} s" if cost else ""), best, means[best], label.partition(" C=")[0],
+                    wide[label].mean(), relative * (-1.0 if better == "lower" else 1.0),
+                )  # fmt: skip
+
+
+CASES = {idea: (before, after) for idea, before, after in IDEAS} | {"carbon": (BASE, "carbon")}
+CARBON, UNFINISHED, FOREIGN = "carbon_g", "unfinished_percent", "beaten_by_others"
+FIRST, STOPPING, STABLE, FORESIGHT = (
+    "shortest first", "stopping jobs for shorter ones", "long jobs on stable machines", "six hours of foresight"
+)  # fmt: skip
+KEPT, PLANNED, LATER, AGAIN = (
+    "checkpoint for resubmit (LWW)", "planned checkpoints for checkpoints on a kill",
+    "waiting for less carbon (checkpoint)", "resubmit for lose (frugal)",
+)  # fmt: skip
+ANSWERS = (FORESIGHT, STABLE, KEPT, PLANNED)
+"""Ideas that answer a change of power, after LWW."""
+
+
+def ratio(idea: str, measure: str = SLOWDOWN) -> Quantity:
+    """Return the geometric mean of a measure after to before over the logs."""
+    return Quantity(lambda m: np.exp(m(measure, *CASES[idea])))
+
+
+MEASURES: dict[int, Statistic] = {
+    1: 1.0 / ratio(STOPPING),
+    2: 100.0 * (ratio(STOPPING, WORK) - 1.0),
+    3: 1.0 / ratio("the same, first come, first served"),
+    4: 1.0 / ratio(FIRST),
+    5: 100.0 * (ratio(FIRST, WORK) - 1.0),
+    6: over(min, map(ratio, ANSWERS)) / ratio(FIRST),
+    7: 1.0 / ratio(KEPT),
+    8: 1.0 / ratio(KEPT, CARBON),
+    9: 1.0 / ratio(PLANNED),
+    10: mean(UNFINISHED),
+    11: 1.0 / ratio(STABLE),
+    12: 100.0 * (1.0 - ratio(STABLE, WORK)),
+    13: ratio(FORESIGHT),
+    14: 100.0 * (ratio(LATER, CARBON) - 1.0),
+    15: ratio(LATER),
+    16: 1.0 / ratio("carbon", CARBON),
+    17: ratio("carbon"),
+    18: 100.0 * (ratio(AGAIN, WORK) - 1.0),
+    19: ratio(AGAIN),
+    20: mean(FOREIGN),
+}
+"""Number of a row -> its quantity; the rows after these are of the grounds."""
+
+
+def samples_of(table: pd.DataFrame) -> Samples:
+    """Return the values of each log of a part, in the order of its rows."""
+    logs = list(dict.fromkeys(table["log"]))
+    values = {
+        (measure, *pair): np.log(ratios(table, measure, *pair)).groupby(level="log").mean()[logs].to_numpy()
+        for measure in (SLOWDOWN, WORK, CARBON)
+        for pair in CASES.values()
+    }
+    finished = (pivot(table, "jobs_finished") / pivot(table, "jobs_total"))["riskaware"]
+    values[(UNFINISHED,)] = 100.0 * (1.0 - finished.groupby(level="log").mean()[logs].to_numpy())
+    others = {
+        place: sum("preemption" not in case for case in beaten(cell)[OURS]) for place, cell in table.groupby(CELL)
+    }
+    counts = pd.Series(others).groupby(level=0).mean()
+    values[(FOREIGN,)] = counts[logs].to_numpy(float)
+    return Samples(values)
+
+
+def judged(listed: list[Statement], table: pd.DataFrame, grounds: pd.DataFrame) -> Verdicts:
+    """Return the verdicts by the rows of a part; on the grounds of the papers, which have one part, by theirs."""
+    ours = statements.verdicts(listed, MEASURES, samples_of(table)).measured
+    return Verdicts(listed, ours | on_grounds(grounds))
+
+
+def on_grounds(table: pd.DataFrame) -> Mapping[int, statements.Measured]:
+    """Return how much better than the best of the others `adaptive` is, in %, with the paper's objective."""
+    rows = (row for row in ground_rows(table) if "for slowdown" not in row.label)
+    return {
+        place: statements.measured(mean("better"), Samples({("better",): 100.0 * row.better.to_numpy()}))
+        for place, row in enumerate(rows, len(MEASURES) + 1)
+    }
+
 
 BOUNDED = "mean_bounded_slowdown"
 ROBUST = ("adaptive + checkpoint", "doubling")
@@ -35,7 +246,7 @@ ESTIMATED = ["part", "log", "way", "share", "signal", "case", "jobs_total", "job
              BOUNDED, SLOWDOWN, "mean_wait_s", WORK, "energy_j", "carbon_g"]  # fmt: skip
 """Columns of the committed rows of the study of estimates."""
 FURTHER = ["mean_slowdown", "goodput_with_running", SLOWDOWN, "max_full_speed_slowdown", WORK, "jobs_finished"]
-MEASURES = {"slowdown": SLOWDOWN, "wait": "mean_wait_s", "carbon": "carbon_g", "work finished": WORK}
+RATIOS = {"slowdown": SLOWDOWN, "wait": "mean_wait_s", "carbon": "carbon_g", "work finished": WORK}
 
 
 def wide(table: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +299,7 @@ def robust(table: pd.DataFrame) -> str:
 def systems(table: pd.DataFrame) -> list[dict[str, str]]:
     """Return a row for each case: means over cells and their samples."""
     wide = {name: pivot(table, name) for name in ROWS if name not in ("case", *SAMPLE, "seed")}
-    fronts = [case for _, cell in table.groupby(CELL) for case, by in measures.beaten(cell).items() if not by]
+    fronts = [case for _, cell in table.groupby(CELL) for case, by in beaten(cell).items() if not by]
     cells = table.groupby(CELL).ngroups
     rows = []
     for case in table["case"].unique():
@@ -102,7 +313,7 @@ def systems(table: pd.DataFrame) -> list[dict[str, str]]:
             "wait, h": f"{of['mean_wait_s'].mean() / 3600:.1f}",
             f"carbon / {BASE}": f"{(of['carbon_g'] / wide['carbon_g'][BASE]).mean():.2f}",
             "energy above the envelope": f"{(of['energy_above_cap_j'] / of['energy_j']).mean():.1%}",
-            "cells on the front": NOTHING if case in measures.REFERENCES else f"{fronts.count(case)} of {cells}",
+            "cells on the front": NOTHING if case in REFERENCES else f"{fronts.count(case)} of {cells}",
         })  # fmt: skip
     return rows
 
@@ -117,7 +328,7 @@ def ideas(table: pd.DataFrame) -> list[dict[str, str]]:
     """Return a row for each idea: the ratios of slowdown, wait, carbon and work after to before."""
     return [
         {"idea": idea, "cases": f"{before} → {after}"}
-        | {head: spread(ratios(table, name, before, after)) for head, name in MEASURES.items()}
+        | {head: spread(ratios(table, name, before, after)) for head, name in RATIOS.items()}
         for idea, before, after in IDEAS
     ]
 
@@ -129,16 +340,16 @@ def front(table: pd.DataFrame) -> list[dict[str, str]]:
     """
     rows = []
     for (log, signal, share), cell in table.groupby(CELL, sort=False):
-        wide = measures.by_sample(cell)
+        wide = by_sample(cell)
         slowdown = wide[SLOWDOWN][OURS]
         others = [
             case for case in wide[SLOWDOWN]
-            if not any(word in case for word in measures.OWN) and measures.difference(wide, WORK, OURS, case)[0] >= 0.0
+            if not any(word in case for word in OWN) and difference(wide, WORK, OURS, case)[0] >= 0.0
         ]  # fmt: skip
-        best = min(others, key=lambda case: measures.difference(wide, SLOWDOWN, OURS, case)[0], default=None)
+        best = min(others, key=lambda case: difference(wide, SLOWDOWN, OURS, case)[0], default=None)
         by = [
             ("**{}**" if clear else "{}").format(ratio_to_ours(wide, case))
-            for case, clear in measures.beaten(cell)[OURS].items()
+            for case, clear in beaten(cell)[OURS].items()
         ]
         rows.append({
             "log, signal, share": f"{log}, {signal}, {share:g}",
@@ -152,11 +363,11 @@ def front(table: pd.DataFrame) -> list[dict[str, str]]:
 
 def ratio_to_ours(wide: pd.DataFrame, case: str) -> str:
     """Return a case with the ratio of its slowdown to that of `adaptive`."""
-    mean, error = measures.difference(wide, SLOWDOWN, OURS, case)
+    mean, error = difference(wide, SLOWDOWN, OURS, case)
     return f"{case}: {math.exp(mean):.3g} ×/÷ {math.exp(error):.2f}"
 
 
-def on_grounds(table: pd.DataFrame) -> str:
+def grounds_table(table: pd.DataFrame) -> str:
     """Return for each paper's ground the best of the others in the mean, `adaptive`, and the paired difference."""
     rows = [
         [
@@ -166,7 +377,7 @@ def on_grounds(table: pd.DataFrame) -> str:
             f"{with_error(*mean_of(100.0 * row.better)[:2], 1, signed=True)} %",
             str(len(row.better)),
         ]
-        for row in measures.ground_rows(table)
+        for row in ground_rows(table)
     ]
     heads = ["paper, metric", "best of the others", "ours", "better by", "runs"]
     return markdown(heads, rows, texts=3)
@@ -209,18 +420,18 @@ def tables(folder: Path = DATA) -> dict[str, str]:
     parts, grounds, estimates = read(folder)
     long = details(parts, grounds)
     columns = ["work finished", "slowdown", f"carbon / {BASE}", "cells on the front"]
-    texts = {name: long["ideas"][name].str.replace(r" \(.*\)", "", regex=True) for name in MEASURES}
+    texts = {name: long["ideas"][name].str.replace(r" \(.*\)", "", regex=True) for name in RATIOS}
     short = long["ideas"].assign(**texts)
     for name in ("carbon", "work finished"):
         short[name] = short[name].str.replace(r" ×.*", "", regex=True)
-    statements = statements_of(HERE)
-    verdicts = {part: measures.judged(statements, table, grounds) for part, table in parts.items()}
+    listed = statements.statements_of(HERE)
+    verdicts = {part: judged(listed, table, grounds) for part, table in parts.items()}
     return {
         **statement_tables(verdicts, "finding"),
         "systems": markdown(["case", *columns], both(long["systems"], columns)),
-        "ideas": markdown(["idea", *list(MEASURES)[::2], "work finished"],
-                          both(short, [*list(MEASURES)[::2], "work finished"])),
-        "grounds": on_grounds(grounds),
+        "ideas": markdown(["idea", *list(RATIOS)[::2], "work finished"],
+                          both(short, [*list(RATIOS)[::2], "work finished"])),
+        "grounds": grounds_table(grounds),
         "ways": ways(estimates),
         "robust": robust(estimates),
     }  # fmt: skip

@@ -9,7 +9,7 @@ import yaml
 
 from batwatt.inputs.spec import parse_series
 from papers import pages
-from papers.cross import measures, run, tables
+from papers.cross import run, tables
 from papers.statements import statements_of
 
 ROW = {"log": "a", "signal": "s", "share": 0.5, "sample": 0, "jobs_total": 10, "jobs_finished": 9, "killed_power": 2,
@@ -19,9 +19,7 @@ ROW = {"log": "a", "signal": "s", "share": 0.5, "sample": 0, "jobs_total": 10, "
 def cell(**cases):
     """Case -> (slowdown, finished work)."""
     named = {name.replace("_", " "): values for name, values in cases.items()}
-    return pd.DataFrame(
-        [ROW | {"case": name, measures.SLOWDOWN: s, measures.WORK: g} for name, (s, g) in named.items()]
-    )
+    return pd.DataFrame([ROW | {"case": name, tables.SLOWDOWN: s, tables.WORK: g} for name, (s, g) in named.items()])
 
 
 def test_the_page_and_the_long_tables_are_those_of_the_rows(monkeypatch):
@@ -36,11 +34,9 @@ def test_the_page_and_the_long_tables_are_those_of_the_rows(monkeypatch):
 def test_findings_by_hand():
     """Rows 7, 10 and 24 of the list, from the committed rows: logs, and runs on a paper's ground."""
     held = pd.read_csv(tables.DATA / "held.csv")
-    judged = measures.judged(statements_of(tables.HERE), held, pd.read_csv(tables.DATA / "grounds.csv"))
-    wide = held.pivot_table(index=measures.SAMPLE, columns="case", values=measures.SLOWDOWN)
-    logs = (
-        np.log(wide["varcap LWW"] / wide["LWW + checkpoint"]).groupby(level=measures.CELL).mean().groupby("log").mean()
-    )
+    judged = tables.judged(statements_of(tables.HERE), held, pd.read_csv(tables.DATA / "grounds.csv"))
+    wide = held.pivot_table(index=tables.SAMPLE, columns="case", values=tables.SLOWDOWN)
+    logs = np.log(wide["varcap LWW"] / wide["LWW + checkpoint"]).groupby(level=tables.CELL).mean().groupby("log").mean()
     assert judged.measured[7].value == pytest.approx(np.exp(logs.mean()))
     assert np.log(judged.measured[7].high) == pytest.approx(logs.mean() + 4.30 * logs.sem(), rel=1e-3)
     risk = held[held["case"] == "riskaware"]
@@ -54,10 +50,10 @@ def test_findings_by_hand():
 
 def test_what_is_declared_was_run():
     declared = yaml.safe_load(run.STUDY.read_text())
-    for part in measures.PARTS:
+    for part in tables.PARTS:
         rows = pd.read_csv(tables.DATA / f"{part}.csv")
         assert sorted(rows["case"].unique()) == sorted(declared["cases"])
-        cells = set(rows[measures.SAMPLE].itertuples(index=False, name=None))
+        cells = set(rows[tables.SAMPLE].itertuples(index=False, name=None))
         files = run.samples_of(declared, declared["parts"][part], ways=False)
         assert cells == {
             (log, signal, share, n) for _, log, _, samples in files for n, _, signal, share in samples
@@ -84,7 +80,7 @@ def test_what_was_expected_of_estimates_comes_out():
     logs = tables.wide(pd.read_csv(tables.DATA / "estimates.csv"))
     exact = [(case, "exact") for case in logs.columns.unique("case") if case not in run.WITHOUT_RUN_TIMES]
     for other in logs.columns.drop([*exact, tables.ROBUST, (tables.ROBUST[0], "regression")]):
-        mean, half = measures.by_log((logs[tables.ROBUST] - logs[other]).dropna())
+        mean, half = tables.by_log((logs[tables.ROBUST] - logs[other]).dropna())
         assert mean + half < 0.0, other
 
 
@@ -99,9 +95,9 @@ def test_the_front_of_samples_by_hand():
         cell(a=(10.0, 0.5), b=(6.0, 0.5), c=(15.0, 0.5), d=(2.0, 0.5)).assign(sample=2),
     ]
     table = pd.concat(samples)
-    assert measures.beaten(table)["a"] == {"b": True, "c": False}
+    assert tables.beaten(table)["a"] == {"b": True, "c": False}
     # the mean of ln 0.25, 0 and ln 1.5 is ln 0.72, its error ln 1.72
-    assert tables.ratio_to_ours(measures.by_sample(table.replace("a", measures.OURS)), "c") == "c: 0.721 ×/÷ 1.72"
+    assert tables.ratio_to_ours(tables.by_sample(table.replace("a", tables.OURS)), "c") == "c: 0.721 ×/÷ 1.72"
 
 
 def test_ratios_by_hand():
@@ -114,8 +110,8 @@ def test_ratios_by_hand():
         cell(x=(1.0, 0.5), y=(ratio, 0.5)).assign(log="c", share=share) for ratio, share in ((1.0, 0.5), (4.0, 0.7))
     ]
     table = pd.concat([one, two, *three])
-    assert tables.spread(measures.ratios(table, measures.SLOWDOWN, "x", "y")) == "2.00 ×/÷ 31.24 (0.50 to 8.00)"
-    assert tables.spread(measures.ratios(table, measures.WORK, "x", "y")) == "0.79 ×/÷ 2.70 (0.50 to 1.00)"
+    assert tables.spread(tables.ratios(table, tables.SLOWDOWN, "x", "y")) == "2.00 ×/÷ 31.24 (0.50 to 8.00)"
+    assert tables.spread(tables.ratios(table, tables.WORK, "x", "y")) == "0.79 ×/÷ 2.70 (0.50 to 1.00)"
 
 
 def test_the_sun_has_the_share_that_is_declared(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from papers.generators.pmbs import Walk
 from papers.pmbs23 import tables
-from papers.pmbs23.measures import (
+from papers.pmbs23.tables import (
     MEASURES,
     OF_INPUTS,
     SINGLE,

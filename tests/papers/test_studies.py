@@ -26,7 +26,7 @@ FEW = {
 }
 """Studies with every scheduler, strategy, termination and way to plan."""
 WHERE = ["study", "label", "workload", "capacity"]
-NAMES = import_module("papers.pmbs23.measures").STRATEGIES
+NAMES = import_module("papers.pmbs23.tables").STRATEGIES
 
 
 @pytest.fixture(scope="session")
