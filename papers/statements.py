@@ -193,16 +193,11 @@ def statements_of(folder: Path) -> list[Statement]:
     """Return the statements of a paper's folder, in the order of the document."""
     with (folder / "statements.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [
-        Statement(
-            place, row["where"], row["statement"], row["unit"], *map(_number, (row["neutral"], row["low"], row["high"]))
-        )
-        for place, row in enumerate(rows, 1)
-    ]
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
+    statements = []
+    for place, row in enumerate(rows, 1):
+        numbers = (float(row[name]) if row[name] else None for name in ("neutral", "low", "high"))
+        statements.append(Statement(place, row["where"], row["statement"], row["unit"], *numbers))
+    return statements
 
 
 @dataclass(frozen=True)

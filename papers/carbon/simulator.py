@@ -42,28 +42,17 @@ class Outcome:
         A job waits while it has arrived, is not finished and does not run: its end - its arrival - its runs, as in
         `batwatt.results.carbon`.
         """
-        jobs = (
-            self.segments.assign(length_s=self.segments["end_s"] - self.segments["begin_s"])
-            .groupby("job", sort=False)
-            .agg(
-                arrival_s=("arrival_s", "first"),
-                end_s=("end_s", "last"),
-                length_s=("length_s", "sum"),
-                carbon_g=("carbon_g", "sum"),
-                energy_j=("energy_j", "sum"),
-                cost=("cost", "sum"),
-                segments=("segment", "size"),
-                deadline_s=("deadline_s", "first"),
-                startup_energy_j=("startup_energy_j", "sum"),
-            )
-        )
+        rows = self.segments.assign(length_s=self.segments["end_s"] - self.segments["begin_s"])
+        sums = dict.fromkeys(("length_s", "carbon_g", "energy_j", "cost", "startup_energy_j"), "sum")
+        times = {"arrival_s": "first", "end_s": "last", "deadline_s": "first"}
+        jobs = rows.groupby("job", sort=False).agg(times | sums)
         jobs["wait_s"] = jobs["end_s"] - jobs["arrival_s"] - jobs["length_s"]
         return {
             "carbon_g": float(jobs["carbon_g"].sum()),
             "energy_j": float(jobs["energy_j"].sum()),
             "cost": None if self.segments["cost"].isna().any() else float(jobs["cost"].sum()),
             "mean_total_wait_s": float(jobs["wait_s"].mean()),
-            "segments": int(jobs["segments"].sum()),
+            "segments": len(rows),
             "late_jobs": int((jobs["end_s"] > jobs["deadline_s"] + REPORTED_S).sum()),
             "startup_energy_j": float(jobs["startup_energy_j"].sum()),
         }

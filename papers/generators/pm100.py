@@ -141,17 +141,11 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
         count = int(rng.integers(1, APPLICATIONS + 1))
         for _ in range(count):
             node_w = math.exp(user_w + APPLICATION_SPREAD * rng.normal())
-            low, high = TIME_SPREADS
-            applications.append(
-                _Application(
-                    user,
-                    QUEUES[int(rng.integers(len(QUEUES)))],
-                    int(rng.choice(list(widths), p=shares)),
-                    node_w,
-                    params.mean_runtime_s * math.exp(0.8 * rng.normal()),
-                    min(high, max(low, TIME_SPREAD * math.exp(rng.normal()))),
-                )
-            )
+            queue = QUEUES[int(rng.integers(len(QUEUES)))]
+            nodes = int(rng.choice(list(widths), p=shares))
+            runtime_s = params.mean_runtime_s * math.exp(0.8 * rng.normal())
+            time_spread = min(TIME_SPREADS[1], max(TIME_SPREADS[0], TIME_SPREAD * math.exp(rng.normal())))
+            applications.append(_Application(user, queue, nodes, node_w, runtime_s, time_spread))
             activity.append(1.0 / math.sqrt(user) / count)
     return applications, (np.array(activity) / math.fsum(activity)).tolist()
 

@@ -70,15 +70,8 @@ def jobs_of(day: int) -> Workload:
         run_s = min(LONGEST_S, max(30.0, float(rng.lognormal(np.log(MEDIAN_S), SPREAD))))
         hosts = int(rng.choice(WIDTHS, p=SHARES))
         walltime_s = min(2 * LONGEST_S, run_s * float(rng.uniform(1.2, 4.0)))
-        jobs.append(
-            {
-                "id": number,
-                "subtime": round(time_s, 3),
-                "res": hosts,
-                "walltime": round(walltime_s, 3),
-                "profile": f"p{number}",
-            }
-        )
+        job = {"id": number, "subtime": round(time_s, 3), "res": hosts, "walltime": round(walltime_s, 3)}
+        jobs.append(job | {"profile": f"p{number}"})
         profiles[f"p{number}"] = {"type": "parallel_homogeneous", "cpu": round(run_s, 3) * speed_flops, "com": 0}
     return parse_workload({"nb_res": HOSTS, "jobs": jobs, "profiles": profiles}, "w0", f"day {day}")
 

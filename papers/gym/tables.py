@@ -1,10 +1,4 @@
-"""Run the held-back days of the study of agents that switch hosts; make the figure and the table of its page.
-
-python -m papers.gym.tables
-    run the stored agents and all fixed policies on the held-back days (about ten minutes on two busy processors)
-python -m papers.gym.tables --check
-    compare the table with data/held-back.csv
-"""
+"""Run the stored agents and all fixed policies on the held-back days (some ten minutes), for the page's table."""
 
 from __future__ import annotations
 
@@ -19,19 +13,8 @@ from matplotlib.figure import Figure
 
 from batwatt.results import drawing
 from papers import pages
-from papers.gym.agent import (
-    EXCESS_S,
-    HELD_BACK_DAYS,
-    LOOK_S,
-    RESERVES,
-    SEEDS,
-    TIMEOUT_EVERY_S,
-    TIMEOUTS_S,
-    Decide,
-    Network,
-    always,
-    run_day,
-)
+from papers.gym import agent
+from papers.gym.agent import SEEDS, Decide, Network, run_day
 from papers.pages import markdown, number
 
 HERE = Path(__file__).resolve().parent
@@ -46,24 +29,23 @@ T_95 = 2.0227
 def policies() -> Iterator[tuple[str, str, Decide, float]]:
     """Yield (kind, name, decisions, period in s of checks of hosts) of each policy to run on each day."""
     for seed in SEEDS:
-        yield AGENT, str(seed), Network.read(DATA / f"agent-{seed}.npz"), LOOK_S
-    for timeout_s in TIMEOUTS_S:
-        yield TIMEOUT, f"{timeout_s:g}", always(0, timeout_s), TIMEOUT_EVERY_S
-    for reserve in RESERVES[1:]:
-        yield RESERVE, f"{reserve}", always(reserve, EXCESS_S), LOOK_S
+        yield AGENT, str(seed), Network.read(DATA / f"agent-{seed}.npz"), agent.LOOK_S
+    for timeout_s in agent.TIMEOUTS_S:
+        yield TIMEOUT, f"{timeout_s:g}", agent.always(0, timeout_s), agent.TIMEOUT_EVERY_S
+    for reserve in agent.RESERVES[1:]:
+        yield RESERVE, f"{reserve}", agent.always(reserve, agent.EXCESS_S), agent.LOOK_S
 
 
 def make() -> None:
     """Run agents and fixed policies on the held-back days; make the figure and the table of the page."""
     rows = []
     for kind, name, decide, every_s in policies():
-        rows += [{"kind": kind, "name": name, "day": day, **run_day(day, decide, every_s)} for day in HELD_BACK_DAYS]
+        rows += [
+            {"kind": kind, "name": name, "day": day, **run_day(day, decide, every_s)} for day in agent.HELD_BACK_DAYS
+        ]
         print(kind, name, file=sys.stderr, flush=True)
-    pd.DataFrame(rows).to_csv(RUNS, index=False, lineterminator="\n", float_format="%.10g")
+    pages.write(RUNS, pd.DataFrame(rows), "%.10g")
     drawing.draw(FIGURE, lambda: chart(pd.read_csv(RUNS, dtype={"name": str})))
-
-
-# comparisons ----------------------------------------------------------------------------------------------------------
 
 
 def by_name(runs: pd.DataFrame, kind: str) -> dict[str, pd.DataFrame]:
@@ -106,11 +88,6 @@ def mixture(hull: list[pd.DataFrame], wait_s: float) -> pd.DataFrame | None:
     return None
 
 
-def interval(values: pd.Series) -> tuple[float, float]:
-    """Return mean and half the width of the 95 % interval by Student's t."""
-    return float(values.mean()), T_95 * float(values.std(ddof=1) / np.sqrt(len(values)))
-
-
 def agents_table(runs: pd.DataFrame) -> str:
     """Return the agents, with energies against mixtures of timeouts and of fixed reserves of equal mean wait."""
     lines = []
@@ -122,9 +99,9 @@ def agents_table(runs: pd.DataFrame) -> str:
             if mixed is None:
                 line += [pages.NOTHING, pages.NOTHING]
                 continue
-            mean, half = interval((rows["energy_j"] - mixed["energy_j"]) * MJ)
-            share = 100.0 * mean / (float(mixed["energy_j"].mean()) * MJ)
-            line += [pages.with_error(mean, half, 2, signed=True), number(share, 1, signed=True)]
+            more = (rows["energy_j"] - mixed["energy_j"]) * MJ
+            share = 100.0 * more.mean() / (mixed["energy_j"].mean() * MJ)
+            line += [pages.with_error(more.mean(), T_95 * more.sem(), 2, signed=True), number(share, 1, signed=True)]
         lines.append(line)
     heads = ["agent", "mean wait, s", "energy, MJ", "against timeouts, MJ", "%", "against fixed reserves, MJ", "%"]
     return markdown(heads, lines)
@@ -141,18 +118,11 @@ def chart(runs: pd.DataFrame) -> Figure:
         drawing.WIDTH_IN, 3.6, 1, 2, margins_in=(0.42, 0.48), left=0.08, right=0.985, wspace=0.25
     )
     for number_, (kind, label) in enumerate(((TIMEOUT, "timeouts"), (RESERVE, "fixed reserves"))):
-        points = [point(rows) for rows in front(by_name(runs, kind))]
-        left.plot(
-            *zip(*[(x, y * MJ) for x, y in points], strict=True),
-            color=drawing.PALETTE[number_],
-            marker=".",
-            label=label,
-        )
+        waits_s, energies_j = np.transpose([point(rows) for rows in front(by_name(runs, kind))])
+        left.plot(waits_s, energies_j * MJ, color=drawing.PALETTE[number_], marker=".", label=label)
     for name, rows in sorted(by_name(runs, AGENT).items()):
         wait_s, energy_j = point(rows)
-        left.plot(
-            [wait_s], [energy_j * MJ], color=drawing.PALETTE[2], marker="D", linestyle="", label=f"agent, seed {name}"
-        )
+        left.plot(wait_s, energy_j * MJ, "D", color=drawing.PALETTE[2], label=f"agent, seed {name}")
         curve = pd.read_csv(DATA / f"curve-{name}.csv")
         right.plot(curve["decisions"] / 1e3, curve["return"], label=f"seed {name}")
     left.set_xlabel("mean wait (s)")

@@ -45,7 +45,6 @@ PLATFORM = HERE.parents[1] / "platforms" / "marconi100-48.xml"
 SEEDS = range(1, 21)
 STEP_S, STEPS = 1800.0, 600
 LOW, HIGH, STRIDE = 0.3, 0.9, 0.1
-MARKERS = "os^DvPX*"
 
 KEEP, KILL = "keep", "kill-latest"
 NONE, NODE, EXACT = "none", "node", "exact"
@@ -115,14 +114,6 @@ def run_case(case: Case, platform: Platform, workload: Workload, envelope: Timel
     scores = scheduler.scores
     scored = {"mape": scores.mape, "mape_known": scores.mape_known, "blind_share": scores.blind_share}
     return asdict(case) | job_power_figures(data, workload, platform, envelope) | scored
-
-
-def run_seed(seed: int) -> list[dict[str, Any]]:
-    """Run all cases of a seed and return their figures."""
-    platform = read_platform(PLATFORM)
-    workload = parse_workload(pm100_like(None, seed), "w0", f"seed {seed}")
-    envelope = envelope_of(seed, len(platform))
-    return [{"seed": seed} | run_case(case, platform, workload, envelope) for case in cases()]
 
 
 def groups(runs: pd.DataFrame, excess: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
@@ -237,9 +228,9 @@ def tradeoff(runs: pd.DataFrame) -> Figure:
         axes.plot(*zip(*line, strict=True), color=colour, linewidth=0.9, zorder=1)
         axes.plot([], [], color=colour, linewidth=3.0, label=predictor)
         for turn, check in enumerate(CHECKS):
-            _draw(axes, points[check, predictor], colour, MARKERS[turn])
+            _draw(axes, points[check, predictor], colour, drawing.MARKERS[turn])
     for turn, check in enumerate(CHECKS):
-        axes.plot([], [], color=drawing.INK, marker=MARKERS[turn], linestyle="", markersize=4.5, label=check)
+        axes.plot([], [], color=drawing.INK, marker=drawing.MARKERS[turn], linestyle="", markersize=4.5, label=check)
     for check, label in ((NONE, "no check"), (NODE, "node: full watts")):
         _draw(axes, points[check, EXACT], drawing.CAP, "X" if check == NODE else "P")
         x, y = _point(points[check, EXACT])
@@ -275,9 +266,11 @@ def _draw(axes: Axes, rows: pd.DataFrame, colour: str, marker: str) -> None:
 def make() -> None:
     """Run all checks and predictors over 20 seeds; make the figure and the tables of the page on power per job."""
     logging.disable(logging.WARNING)
-    rows: list[dict[str, Any]] = []
+    platform, rows = read_platform(PLATFORM), []
     for seed in SEEDS:
-        rows += run_seed(seed)
+        workload = parse_workload(pm100_like(None, seed), "w0", f"seed {seed}")
+        envelope = envelope_of(seed, len(platform))
+        rows += [{"seed": seed} | run_case(case, platform, workload, envelope) for case in cases()]
         print(f"seed {seed}: {len(rows)} runs", file=sys.stderr)
     pages.write(RUNS, pd.DataFrame(rows), "%.9g")
     drawing.draw(FIGURE, lambda: tradeoff(pd.read_csv(RUNS)))
