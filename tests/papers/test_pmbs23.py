@@ -8,17 +8,7 @@ import pytest
 
 from papers.generators.pmbs import Walk
 from papers.pmbs23 import tables
-from papers.pmbs23.tables import (
-    MEASURES,
-    OF_INPUTS,
-    SINGLE,
-    STRATEGIES,
-    WHERE,
-    frame_of,
-    machines_of,
-    samples_of,
-    shares_of,
-)
+from papers.pmbs23.tables import MEASURES, OF_INPUTS, SINGLE, STRATEGIES, frame_of, samples_of
 from papers.statements import measured, statements_of
 
 AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
@@ -48,7 +38,7 @@ def test_rows_of_a_study(tmp_path):
                          terminations=7, capacity_core_s=24 * 1_209_600 * 23.5)  # fmt: skip
     frame.assign(goodput_with_running=0.8).to_parquet(tmp_path / "table.parquet")
     table = frame_of(tmp_path)
-    assert table[WHERE].values.tolist() == [
+    assert table[tables.WHERE].values.tolist() == [
         ["text", "mavg", "log-scale", 24.0, ASAP, "1", "2"],
         ["program", "mavg", "borg", 20.0, ASAP, "1", "0"],
         ["text", "blurred", "3types", 8.0, AWARE, "0", "0"],
@@ -56,7 +46,7 @@ def test_rows_of_a_study(tmp_path):
         ["text", "period", "log-scale", 1200.0, ASAP, "1", "2"],
         ["text", "range", "log-scale", 8.0, ASAP, "1", "2"],
     ]
-    assert table.drop(columns=WHERE).drop_duplicates().values.tolist() == [
+    assert table.drop(columns=tables.WHERE).drop_duplicates().values.tolist() == [
         pytest.approx([80.0, 5.0, 0.5, 10.0, 2.0, 90.0, 7.0, 23.5])
     ]
 
@@ -180,8 +170,10 @@ def test_counts_of_the_page():
 
 def test_shares_and_walks_of_the_generated_inputs():
     """Shares as of the stated distribution: 12, 15, 75 and 375 of 477; every period of 400 s of the two weeks."""
-    assert shares_of("log-scale", 0) == pytest.approx(100.0 * np.array([12.0, 15.0, 75.0, 375.0]) / 477.0, abs=1.5)
-    machines = machines_of(Walk(period_s=32400), 3)
+    assert tables.shares_of("log-scale", 0) == pytest.approx(
+        100.0 * np.array([12.0, 15.0, 75.0, 375.0]) / 477.0, abs=1.5
+    )
+    machines = tables.machines_of(Walk(period_s=32400), 3)
     assert len(machines) == 3024 and {*np.diff(machines)} == {-2.0, 0.0, 2.0}
     # 604,800 s is in the 19th period, which ends at 615,600 s
     assert np.flatnonzero(np.diff(machines))[0] % 81 == 26
