@@ -58,7 +58,7 @@ def simulate() -> None:
     result.write(Path("out/y"))
     again = bw.Result.of_files(Path("out/y"), result.run)
     assert again.values == result.values
-    result.plot_power("Title").savefig("out/power.png")
+    result.plot().figure.savefig("out/power.png")
     result.gantt().savefig("out/gantt.png")
 
 

@@ -9,10 +9,16 @@ from batwatt._editable import take_compiled
 from batwatt._version import __version__
 
 __all__ = [
+    "BatwattError",
     "Case",
     "Comparison",
+    "DeadlockError",
+    "InputError",
+    "Order",
     "Platform",
+    "Powercap",
     "Result",
+    "Scheduler",
     "Series",
     "Study",
     "Workload",
@@ -24,6 +30,7 @@ __all__ = [
     "plan_checkpoints",
     "read_series",
     "read_signal",
+    "register",
     "simulate",
     "study",
 ]
@@ -38,6 +45,10 @@ _NAMES = {
 }
 _MODULES = {name: f"batwatt.api.{module}" for module, names in _NAMES.items() for name in names}
 _MODULES |= {"Result": "batwatt.run.result"}
+_MODULES |= dict.fromkeys(("BatwattError", "DeadlockError", "InputError"), "batwatt.errors")
+# schedulers of users
+_MODULES |= {"Order": "batwatt.scheduling", "Scheduler": "batwatt.scheduling", "register": "batwatt.scheduling"}
+_MODULES |= {"Powercap": "batwatt.schedulers.powercap"}
 """Name -> its module."""
 
 
@@ -49,7 +60,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 class _OnDemand(ModuleType):

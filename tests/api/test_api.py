@@ -245,16 +245,19 @@ def test_the_optimum_is_that_of_the_command_line(house):
 
 def test_figures_and_notebooks(house, tmp_path):
     result = bw.simulate(SMALL, GOOGLE, envelope=house.envelope)
-    for name, figure in (("power", result.plot_power()), ("gantt", result.gantt("mine"))):
+    gantt = result.gantt("mine")
+    assert gantt._repr_png_()[:4] == b"\x89PNG"
+    axes = result.plot()
+    assert axes.get_ylabel() == "power (kW)" and result.plot(axes) is axes
+    for name, figure in (("power", axes.figure), ("gantt", gantt)):
         figure.savefig(tmp_path / f"{name}.png")
-        assert figure._repr_png_()[:4] == b"\x89PNG"
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
     for thing in (result, bw.Platform.read(SMALL), bw.Workload.synthetic(seed=1), bw.Series((0.0, 1.0), (2.0, 3.0))):
         html = thing._repr_html_()
         assert html.startswith("<table>") and html.count("<tr>") == len(thing.facts())
         assert type(thing).__name__ in repr(thing)
     dark = bw.simulate(bw.Platform.read(house.platform("a", "b", watts=False)), GOOGLE, options={"response": "none"})
-    for ask in (lambda: dark.power, dark.plot_power):
+    for ask in (lambda: dark.power, dark.plot):
         with pytest.raises(InputError, match="is not known"):
             ask()
     with pytest.raises(InputError, match="job_power: there is no envelope"):

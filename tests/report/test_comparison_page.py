@@ -167,12 +167,22 @@ def test_the_front_law():
             if not one["energy_above_cap_j"]
         }
         front = {label for label, mine in costs.items() if not any(dominates(other, mine) for other in costs.values())}
-        assert front == {label for label, others in data.dominating().items() if not others}
+        assert front == {label for label, others in data.dominating(*data.fronts[0]).items() if not others}
         lines = [one for one in front_figure(data).charts[0].series if one.name == "Pareto front"]
         drawn = {(x, round(y / 100.0, 9)) for one in lines for x, y in zip(one.x, one.y, strict=True)}
         assert drawn == (
             {(x, -y) for x, y in (costs[label] for label in front)} if len({costs[n] for n in front}) > 1 else set()
         )
+
+
+def test_energy_against_wait():
+    """Less waiting costs energy: by hand, b waits less than a with more energy, c is worse in both."""
+    figures = {"a": (600.0, 3.6e6), "b": (60.0, 7.2e6), "c": (700.0, 9e6)}
+    rows = [row(name, mean_wait_s=wait_s, energy_j=energy_j) for name, (wait_s, energy_j) in figures.items()]
+    chart = front_figure(compared(rows)).charts[1]
+    line = next(one for one in chart.series if one.name == "Pareto front")
+    assert list(line.x) == pytest.approx([1.0, 10.0]) and list(line.y) == pytest.approx([2.0, 1.0])
+    assert chart.x.title == "mean wait (min)" and chart.y.title == "energy (kWh)"
 
 
 def test_marks_of_the_front():

@@ -26,6 +26,7 @@ from batwatt.run.arguments import Check, checked, one_of, path_or, several, text
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from batwatt.report.cases import ComparedCases
     from batwatt.report.verdict import Verdict
@@ -126,6 +127,42 @@ class Comparison:
             traces=self.traces, envelope=self.envelope, machines=self.machines, rejections=rejections,
             left_out=self.errors,
         )  # fmt: skip
+
+    def front(self) -> pd.DataFrame:
+        """Return a row a case: wait in s, energy in J, and if no case within the envelope is better in both.
+
+        Columns: `case`, `mean_wait_s`, `energy_j`, `within` (keeps to the envelope), `on_front`.
+        """
+        data = self._compared()
+        across, up = data.fronts[1]
+        dominating = data.dominating(across, up)
+        frame = data.means.reindex(data.labels)[[across.name, up.name]].rename_axis("case").reset_index()
+        within = frame["case"].isin(data.within)
+        return frame.assign(within=within, on_front=[dominating.get(label) == [] for label in frame["case"]])
+
+    @checked(kind=one_of(("front", "power")))
+    def plot(self, kind: str = "front", ax: Axes | None = None) -> Axes:
+        """Draw the comparison by matplotlib; return the axes.
+
+        Args:
+            kind: `front`, energy against wait with a point per case, or `power`, that of the first case of the verdict
+                over time, with the envelope.
+            ax: Axes to draw on. Default: those of a new figure.
+
+        Raises:
+            batwatt.errors.InputError: No case has both figures, or a power over time.
+        """
+        from batwatt.report.chart import axes_of
+        from batwatt.report.figures import front_chart, power_figure
+
+        data = self._compared()
+        winner = data.best(data.fronts[1][0])
+        charts = [front_chart(data, 1)] if kind == "front" else power_figure(data, winner[0] if winner else None).charts
+        if not charts or charts[0] is None:
+            raise InputError(
+                "plot", f"no case has a {kind} to draw", "compare cases that finish jobs, on hosts with watts"
+            )
+        return axes_of(charts[0], ax)
 
     @checked(prefix=path_or, goal=_goal, by=_groupings, figures=_formats, command=text)
     def save(

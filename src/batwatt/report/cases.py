@@ -24,9 +24,7 @@ ENOUGH = 0.95
 ROUNDING = 1e-9
 """Relative standard error below which it counts as 0."""
 TOTAL, FINISHED, REJECTED = figures_of(("jobs_total", "jobs_finished", "jobs_rejected"))
-SLOWDOWN, WAIT, WORK, LARGEST = figures_of(
-    ("mean_bounded_slowdown", "mean_wait_s", "finished_work_fraction", "max_full_speed_slowdown")
-)
+SLOWDOWN, WAIT, WORK = figures_of(("mean_bounded_slowdown", "mean_wait_s", "finished_work_fraction"))
 ABOVE, ENERGY, END = figures_of(("energy_above_cap_j", "energy_j", "makespan_s"))
 IF_ANY = ("killed_walltime", "jobs_failed", "jobs_unfinished")
 """Counts that have a column only if some case has one."""
@@ -124,9 +122,9 @@ class ComparedCases:
         return self.first if self.first.better == "higher" else WORK
 
     @property
-    def across(self) -> tuple[Figure, Figure]:
-        """Figures of the fronts of which less is better."""
-        return (self.first, WAIT) if self.first.better == "lower" else (WAIT, LARGEST)
+    def fronts(self) -> tuple[tuple[Figure, Figure], tuple[Figure, Figure]]:
+        """Pairs (across, up) of the fronts: finished work, or goodput, and what less waiting costs in energy."""
+        return (self.first if self.first.better == "lower" else WAIT, self.up), (WAIT, ENERGY)
 
     def value(self, measure: Figure, label: str) -> float:
         """Return the mean over the samples; NaN if a sample has no value."""
@@ -187,14 +185,15 @@ class ComparedCases:
         small = not difference.error > ROUNDING * abs(difference.mean)
         return replace(difference, error=0.0 * difference.error) if small else difference
 
-    def costs(self, second: Figure) -> dict[str, tuple[float, float]]:
-        """Return the pair of values that the front compares, of each case within the envelope; less is better."""
-        pairs = {label: (self.value(second, label), -self.value(self.up, label)) for label in self.within}
+    def costs(self, across: Figure, up: Figure) -> dict[str, tuple[float, float]]:
+        """Return the pair of values that a front compares, of each case within the envelope; less is better."""
+        sign = -1.0 if up.better == "higher" else 1.0
+        pairs = {label: (self.value(across, label), sign * self.value(up, label)) for label in self.within}
         return {label: pair for label, pair in pairs.items() if pair[0] == pair[0] and pair[1] == pair[1]}
 
-    def dominating(self, second: Figure | None = None) -> dict[str, list[str]]:
-        """Return the cases that dominate each case in `up` and a second figure; none for a case on the front."""
-        costs = self.costs(second or self.across[0])
+    def dominating(self, across: Figure, up: Figure) -> dict[str, list[str]]:
+        """Return the cases that dominate each case in two figures; none for a case on the front."""
+        costs = self.costs(across, up)
         return {label: [other for other in costs if dominates(costs[other], costs[label])] for label in costs}
 
     def comparable(self) -> ComparedCases:

@@ -109,12 +109,9 @@ def figure_of(chart: Chart) -> Picture:
     figure = drawing.new_figure(WIDE_IN if chart.wide else PANEL_IN, HEIGHT_IN)
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
+    draw_on(axes, chart)
     if chart.rows:
-        _draw_rows(axes, chart)
         figure.set_figheight(0.8 + ROW_IN * len(chart.series))
-    else:
-        _draw_series(axes, chart)
-    drawing.plain(axes)
     handles = {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
     if len(handles) > 1 and not chart.rows:
         names = [shortened(name) for name in handles]
@@ -122,6 +119,28 @@ def figure_of(chart: Chart) -> Picture:
         figure.set_figheight(HEIGHT_IN + 0.17 * -(-len(names) // columns))
         figure.legend(handles.values(), names, loc="outside lower left", ncols=columns, frameon=False, fontsize=7.5)
     return figure
+
+
+def axes_of(chart: Chart, axes: Axes | None) -> Axes:
+    """Draw a chart with a legend on axes, or on those of a new figure of pyplot, which a notebook shows."""
+    with drawing.styled():
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.subplots(figsize=(WIDE_IN if chart.wide else 1.5 * PANEL_IN, 1.5 * HEIGHT_IN))[1]
+        draw_on(axes, chart)
+        axes.set_title(chart.title, loc="left")
+        axes.legend(frameon=False, fontsize=7.5)
+    return axes
+
+
+def draw_on(axes: Axes, chart: Chart) -> None:
+    """Draw a chart on axes, without a legend."""
+    if chart.rows:
+        _draw_rows(axes, chart)
+    else:
+        _draw_series(axes, chart)
+    drawing.plain(axes)
 
 
 def _draw_rows(axes: Axes, chart: Chart) -> None:

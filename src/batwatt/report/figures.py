@@ -33,17 +33,18 @@ MOST = 8
 
 
 def front_figure(data: ComparedCases) -> Section:
-    """Return the Pareto fronts: finished work, or goodput, against two figures of which less is better."""
-    up, (first, second) = data.up, data.across
+    """Return the Pareto fronts: finished work, or goodput, and energy, against a figure of which less is better."""
+    (first, up), (second, less) = data.fronts
     title = f"{sentence(up.title)} against {first.title}: the Pareto front{f' of {data.about}' if data.about else ''}"
-    charts = [chart for n, measure in enumerate(data.across) if (chart := _front_chart(data, measure, n))]
+    charts = [chart for n in range(2) if (chart := front_chart(data, n))]
     if not charts:
         return Section("front", title, caption="No case finishes a job: there is nothing to draw.")
     text = (
         f"A point per case; the upper left corner is best. On the dotted line no other case"
-        f"{' that keeps to the envelope' if data.capped else ''} has more {up.title} with less {first.title} "
-        f"(less {second.title} on the right)."
+        f"{' that keeps to the envelope' if data.capped else ''} has more {up.title} with less {first.title}."
     )
+    if len(charts) > 1:
+        text += f" On the right the lower left corner is best: less {second.title} costs {less.title} along the line."
     if data.above:
         text += (
             f" A red ring marks cases with more than {percent(WITHIN)} of their energy above the envelope, the wider "
@@ -57,21 +58,24 @@ def front_figure(data: ComparedCases) -> Section:
     return Section("front", title, charts=charts, caption=text)
 
 
-def _front_chart(data: ComparedCases, measure: Figure, n: int) -> Chart | None:
-    up = data.up
+def front_chart(data: ComparedCases, n: int) -> Chart | None:
+    """Return the chart of one of `ComparedCases.fronts`; None if no case has both figures."""
+    measure, up = data.fronts[n]
     labels = [label for label in data.labels
               if np.isfinite(data.value(measure, label)) and np.isfinite(data.value(up, label))]  # fmt: skip
     if not labels:
         return None
     across = in_suitable_unit(measure, [data.value(measure, label) for label in labels])
+    upward = in_suitable_unit(up, [data.value(up, label) for label in labels]) if up.better == "lower" else up
     values = np.array([data.value(measure, label) for label in labels]) * across.factor
     axis, place = _axis(across.axis, values)
-    costs = data.costs(measure)
-    front = sorted({costs[label] for label, others in data.dominating(measure).items() if not others})
+    sign, costs = -1.0 if up.better == "higher" else 1.0, data.costs(measure, up)
+    front = sorted({costs[label] for label, others in data.dominating(measure, up).items() if not others})
     series = []
     if len(front) > 1:
         xs, ys = np.array(front).T
-        series.append(Marks("line", "Pareto front", place(xs * across.factor), -ys * up.factor, FRONT, dotted=True))
+        line = place(xs * across.factor), sign * ys * upward.factor
+        series.append(Marks("line", "Pareto front", *line, FRONT, dotted=True))
     for label, x in zip(labels, place(values), strict=True):
         share, y = data.above_share(label), data.value(up, label)
         tip = [
@@ -83,10 +87,11 @@ def _front_chart(data: ComparedCases, measure: Figure, n: int) -> Chart | None:
         if label in data.above:
             ring = round(5.0 + 6.0 * min(1.0, share), 1)
             tip.append(f"{amount(ABOVE, data.value(ABOVE, label))} above the envelope ({percent(share)} of its energy)")
-        series.append(Marks("dots", label, [float(x)], [y * up.factor], data.looks[label], tips=["\n".join(tip)],
+        series.append(Marks("dots", label, [float(x)], [y * upward.factor], data.looks[label], tips=["\n".join(tip)],
                             alpha=alpha, ring=ring))  # fmt: skip
     alt = f"{sentence(up.title)} over {measure.title}, a point per case"
-    return Chart(f"plot-front-{n}", alt, tuple(series), axis, Axis(up.axis, zero=True), f"Against the {measure.title}")
+    title = f"{sentence(up.title)} against {measure.title}"
+    return Chart(f"plot-front-{n}", alt, tuple(series), axis, Axis(upward.axis, zero=True), title)
 
 
 def _axis(name: str, values: Floats) -> tuple[Axis, Callable[[Floats], Floats]]:

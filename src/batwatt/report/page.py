@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -169,7 +170,7 @@ def _html(
 
 def _meanings(data: ComparedCases) -> list[tuple[str, str]]:
     """Return the measures and terms of a page with their meanings."""
-    measures = {measure.title: measure.meaning for measure in (*data.measures, data.up, *data.across)}
+    measures = {measure.title: measure.meaning for measure in (*data.measures, *chain(*data.fronts))}
     return [*measures.items(), *TERMS.items(), *(STUDY_TERMS.items() if data.about else ())]
 
 

@@ -293,18 +293,18 @@ def _pieces(trace: PowerTrace, envelope: Timeline | None) -> CappedTrace:
     return compare(trace, Timeline((0.0,), (0.0,)) if envelope is None else envelope)
 
 
-def power_figure(label: str, trace: PowerTrace, envelope: Timeline | None) -> Picture:
-    """Return the power of a run, until its end."""
-    figure, grid = panels_of(WIDTH_IN, ALONE_IN, 1, 1, margins_in=(0.55, 0.45), left=0.075, right=0.985)
-    axes: Axes = grid[0, 0]
-    draw_power(axes, trace, envelope, bin_edges([trace], envelope))
-    panel_title(axes, label)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
-    axes.set_xlabel("time (h)")
-    middle = (figure.subplotpars.top + figure.subplotpars.bottom) / 2.0
-    figure.text(0.012, middle, "power (kW)", rotation=90, va="center", ha="left", color=INK)
-    legend(figure, axes.get_legend_handles_labels()[0], 0.99)
-    return figure
+def power_axes(axes: Axes | None, label: str, trace: PowerTrace, envelope: Timeline | None) -> Axes:
+    """Draw the power of a run until its end, on axes or on those of a new figure of pyplot, which a notebook shows."""
+    with styled():
+        if axes is None:
+            from matplotlib import pyplot
+
+            axes = pyplot.subplots(figsize=(WIDTH_IN, ALONE_IN), layout="constrained")[1]
+        draw_power(axes, trace, envelope, bin_edges([trace], envelope))
+        axes.set_title(label, loc="left")
+        axes.set(xlabel="time (h)", ylabel="power (kW)")
+        axes.legend(loc="upper right", frameon=False, fontsize=7.5, ncols=4)
+    return axes
 
 
 def draw_power(

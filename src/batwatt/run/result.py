@@ -38,6 +38,7 @@ from batwatt.run.prepared import PreparedRun
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from batwatt.model.record import Rows
@@ -290,15 +291,16 @@ class Result(Described):
         if run.envelope is not None and isinstance(spec.envelope, SeriesSpec) and spec.envelope.path is None:
             write_text(file_of(prefix, "envelope"), to_csv(_until(run.envelope, end_s)))
 
-    @checked(title=optional(text))
-    def plot_power(self, title: str | None = None) -> Figure:
-        """Draw the power over time against the envelope (matplotlib). Raises InputError without energy accounting."""
-        from batwatt.results.drawing import power_figure, styled
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the power over time against the envelope by matplotlib; return the axes, by default of a new figure.
+
+        Raises InputError without energy accounting.
+        """
+        from batwatt.results.drawing import power_axes
 
         if self.trace is None:
-            raise InputError("plot_power", "the power is not known", "give the platform's hosts watts")
-        with styled():
-            return _displayed(power_figure(title or self.scheduler, self.trace, self.run.envelope))
+            raise InputError("plot", "the power is not known", "give the platform's hosts watts")
+        return power_axes(ax, self.scheduler, self.trace, self.run.envelope)
 
     @checked(title=optional(text))
     def gantt(self, title: str | None = None) -> Figure:
