@@ -86,7 +86,7 @@ class JobColumn:
 
 _LIST = (
     JobColumn("id", type="text"),
-    JobColumn(SUBMISSION, ("arrival_time",), "date", "finite"),
+    JobColumn(SUBMISSION, ("submission_time", "arrival_time"), "date", "finite"),
     JobColumn(LENGTH, ("length",), "time", "finite"),
     JobColumn(HOSTS, ("cpus",), bounds="a whole number below 2^53"),
     JobColumn(MEMORY),
