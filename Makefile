@@ -13,7 +13,7 @@ MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope pow
 # the compiled form stands for the sources that it was made of: make it again if one differs
 COMPILE = $(BIN)/python -c 'import sys; from batwatt import units; sys.exit(units.__file__.endswith(".py"))' || $(PIP) --editable .
 
-.PHONY: install compiled help run test coverage same-bytes lint docs wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: install compiled help run test coverage same-bytes lint docs wheel bench images profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 install: $(BIN)/batwatt  ## install in .venv, compiled where there is a C compiler
 	@$(COMPILE)
@@ -83,6 +83,9 @@ bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the envi
 	$(MAKE) --no-print-directory wheel
 	build/clean/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[all]"
 	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api readers gym whole riskaware varcap checkpoint growth responses carbon comparison study; do build/clean/bin/python bench/$$name.py || code=1; done; build/clean/bin/python bench/comparison.py --machines 13000 --jobs 11000 || code=1; exit $$code
+
+images: $(VENV)/dev  ## the picture of the README, of runs of today
+	$(BIN)/python docs/images/make.py
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -101,3 +103,10 @@ def test_pages_that_the_code_names_exist():
         for path in (ROOT / folder).rglob("*.py"):
             for name in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
                 assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"
+
+
+def test_the_picture_is_of_today():
+    made = subprocess.run(
+        [sys.executable, ROOT / "docs/images/make.py", "--check"], capture_output=True, text=True, timeout=120
+    )
+    assert (made.returncode, made.stdout) == (0, "main.png: same\n"), made.stderr

@@ -22,7 +22,7 @@ from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
 from batwatt.results.run_files import without_formulas_in
 from batwatt.results.tables import TableColumn, table_text
-from batwatt.run.arguments import Check, checked, one_of, path_or, several, text
+from batwatt.run.arguments import Check, checked, one_of, optional, path_or, several, text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,29 +140,33 @@ class Comparison:
         within = frame["case"].isin(data.within)
         return frame.assign(within=within, on_front=[dominating.get(label) == [] for label in frame["case"]])
 
-    @checked(kind=one_of(("front", "power")))
-    def plot(self, kind: str = "front", ax: Axes | None = None) -> Axes:
+    @checked(kind=one_of(("front", "power")), case=optional(text))
+    def plot(self, kind: str = "front", ax: Axes | None = None, *, case: str | None = None) -> Axes:
         """Draw the comparison by matplotlib; return the axes.
 
         Args:
-            kind: `front`, energy against wait with a point per case, or `power`, that of the first case of the verdict
-                over time, with the envelope.
+            kind: `front`, energy against wait with a point per case, or `power`, that of a case over time, with the
+                envelope.
             ax: Axes to draw on. Default: those of a new figure.
+            case: Case of the power. Default: the one that waits least of those that keep to the envelope.
 
         Raises:
-            batwatt.errors.InputError: No case has both figures, or a power over time.
+            batwatt.errors.InputError: No case has both figures, or the case has no power over time.
         """
         from batwatt.report.chart import axes_of
         from batwatt.report.figures import front_chart, power_figure
 
         data = self._compared()
-        winner = data.best(data.fronts[1][0])
-        charts = [front_chart(data, 1)] if kind == "front" else power_figure(data, winner[0] if winner else None).charts
-        if not charts or charts[0] is None:
-            raise InputError(
-                "plot", f"no case has a {kind} to draw", "compare cases that finish jobs, on hosts with watts"
-            )
-        return axes_of(charts[0], ax)
+        if kind == "front":
+            chart = front_chart(data, 1)
+        else:
+            label = case or next(iter(data.best(data.fronts[1][0])), None)
+            charts = power_figure(data, label).charts
+            chart = charts[0] if charts and charts[0].title == (label or charts[0].title) else None
+        if chart is None:
+            problem = f"there is no {kind} of {case!r} to draw" if case else f"no case has a {kind} to draw"
+            raise InputError("plot", problem, "compare cases that finish jobs, on hosts with watts")
+        return axes_of(chart, ax)
 
     @checked(prefix=path_or, goal=_goal, by=_groupings, figures=_formats, command=text)
     def save(
