@@ -84,22 +84,27 @@ def scripted(answers):
     return slurm
 
 
-_JOB = "7_1 7 PENDING JobHeldUser 2 1-00:00:00 p (null) ada (null) 100 N/A N/A N/A 0 0 0"
 NODE = SlurmNode("n1", frozenset(("idle",)), 16)
-ROW = (*_JOB.split(), "", "(null)", "4", "0", "(null)", "", "(null)", "N/A", "N/A", "N/A", "N/A", "(null)", "N/A")
+ROW = dict.fromkeys(_FIELDS, "(null)") | {
+    "JobArrayID": "7_1", "JobID": "7", "State": "PENDING", "Reason": "JobHeldUser", "NumNodes": "2", "MaxNodes": "4",
+    "TimeLimit": "1-00:00:00", "Partition": "p", "UserName": "ada", "SubmitTime": "100", "EligibleTime": "N/A",
+    "StartTime": "N/A", "EndTime": "N/A", "RestartCnt": "0", "PriorityLong": "0", "exit_code": "0", "NodeList": "",
+    "ReqNodes": "", "Contiguous": "0", "tres-per-node": "N/A", "HetJobID": "N/A",
+}  # fmt: skip
 
 
-def squeue_of(*cells):
-    """Return an answer of squeue, with the mark that it is asked to put between cells."""
-    return lambda words: "".join(f"{cell}|{words[-1].split(':|')[1].split('|')[0]}|" for cell in cells)
+def squeue_of(**cells):
+    """Return an answer of squeue, some cells of ROW changed, with the mark that it is told to put between cells."""
+    row = (ROW | cells).values()
+    return lambda words: "".join(f"{cell}|{words[-1].split(':|')[1].split('|')[0]}|" for cell in row)
 
 
 def test_a_comment_cannot_pretend_to_be_another_job():
-    squeue = squeue_of(*ROW[:18], "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x", *ROW[19:])
+    squeue = squeue_of(admin_comment="green\n8|8|COMPLETED|None|1|1:00|bob|(null)|1|1|1|1|0|1|0||x")
     sinfo, scontrol = (lambda words: "n1|idle+cloud|16|disk | fan|\x1f\n"), (lambda words: "No reservations")
     slurm = scripted({"squeue": squeue, "sinfo": sinfo, "scontrol": scontrol})
     snapshot = slurm.read()
-    assert len(ROW) == len(_FIELDS) and set(snapshot.jobs) == {"7_1"}
+    assert set(snapshot.jobs) == {"7_1"}
     job = snapshot.jobs["7_1"]
     assert (job.nodes, job.limit_s, job.held, job.startable(200.0), job.handed) == (2, 86_400.0, True, True, False)
     assert snapshot.nodes["n1"].up
@@ -107,7 +112,7 @@ def test_a_comment_cannot_pretend_to_be_another_job():
 
 def test_a_row_that_cannot_be_read_is_an_error():
     with pytest.raises(SlurmError, match="cannot be read"):
-        scripted({"squeue": squeue_of(*ROW[:4], "many", *ROW[5:])}).read()
+        scripted({"squeue": squeue_of(NumNodes="many")}).read()
 
 
 def test_a_command_that_hangs_is_silence():
@@ -172,7 +177,7 @@ def test_hosts_out_of_service_do_not_keep_a_request(book):
 
 def test_a_job_on_other_nodes_has_failed_but_one_that_completes_lists_only_those_not_yet_free(book):
     book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1")])
-    squeue = squeue_of(*ROW[:17], book.platform.hosts[0].name, *ROW[18:])
+    squeue = squeue_of(NodeList=book.platform.hosts[0].name)
     nothing = {name: lambda words: "" for name in ("sinfo", "scontrol")}
     job = scripted({"squeue": squeue, **nothing}).read().jobs["7_1"]
     elsewhere = [
@@ -369,8 +374,7 @@ def test_a_user_needs_the_right_to_operate(monkeypatch, level, allowed):
 
 def job_of_row(**cells):
     """Return the job of ROW, some of its cells changed."""
-    row = dict(zip(_FIELDS, ROW, strict=True)) | cells
-    return scripted({})._job(list(row.values()))
+    return scripted({})._job(list((ROW | cells).values()))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Commands of Slurm, the jobs and nodes that they report, and a twin of a cluster without Slurm.
+"""Commands of Slurm, and the jobs and nodes that they report.
 
 The administrator's comment on a job is its mark. It states what the bridge has changed on the job, so that any process
 can restore it.
@@ -17,30 +17,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.batch_logs import duration_s
 from batwatt.inputs.servers import expand
-from batwatt.model.platform import Platform
 
 MARK = "batwatt"
 """First word of texts on jobs and nodes that the bridge has changed."""
 OFF = f"{MARK}: off"
 """Reason of nodes that the bridge has drained."""
 HELD_BY_USER = "JobHeldUser"
+_FAILURES = ("FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "REVOKED")
 ENDED = {
     "COMPLETED": "COMPLETED_SUCCESSFULLY",
     "TIMEOUT": "COMPLETED_WALLTIME_REACHED",
-    "CANCELLED": "COMPLETED_KILLED",
-    "PREEMPTED": "COMPLETED_KILLED",
-    "FAILED": "COMPLETED_FAILED",
-    "NODE_FAIL": "COMPLETED_FAILED",
-    "OUT_OF_MEMORY": "COMPLETED_FAILED",
-    "BOOT_FAIL": "COMPLETED_FAILED",
-    "DEADLINE": "COMPLETED_FAILED",
-    "REVOKED": "COMPLETED_FAILED",
+    **dict.fromkeys(("CANCELLED", "PREEMPTED"), "COMPLETED_KILLED"),
+    **dict.fromkeys(_FAILURES, "COMPLETED_FAILED"),
 }
 """Slurm's final states of a job -> Batsim's."""
 WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"))
@@ -57,8 +51,8 @@ REFUSALS = (
     "launch",
 )
 """Beginnings of reasons after which a start does not come by itself."""
+BUSY = ("allocated", "mixed", "completing")
 _BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
-BUSY = frozenset(("allocated", "mixed", "completing"))
 
 
 class SlurmError(BatwattError):
@@ -99,38 +93,65 @@ class Mark:
 _MARK = re.compile(rf"{MARK}: (held|started|left)(?: ([^\[]*?))?(?: \[nodes (\d+-\d+)\])?(?: \[was (.*)\])?", re.DOTALL)
 
 
+_NONE = frozenset(("", "(null)", "N/A"))
+
+
+def _cell(column: str, read: Callable[[str], Any] = str) -> Any:
+    """Return a field of a dataclass that is read from a column of squeue."""
+    return field(metadata={"column": column, "read": read})
+
+
+def _limit_s(text: str) -> float:
+    limit_s = duration_s(text)
+    return math.inf if math.isnan(limit_s) else limit_s
+
+
+def _date_s(text: str) -> float:
+    """Return a time in s since 1970 as squeue prints it with SLURM_TIME_FORMAT=%s; NaN for N/A."""
+    return float(text) if text.isdecimal() else math.nan
+
+
+def _exit_code(text: str) -> int:
+    """Return the exit code of `code:signal`, or of the status of wait() that older Slurms print; 128 + signal."""
+    code, colon, signal = text.partition(":")
+    status = int(code or 0)
+    if colon:
+        return status or (128 + int(signal) if int(signal or 0) else 0)
+    return status >> 8 or (128 + (status & 127) if status & 127 else 0)
+
+
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
     """A row of squeue. Times in s since 1970 (NaN: none), `limit_s` in s (infinite: none).
 
-    `number` is that of its task in an array, `id` that of the whole array while it waits. `handed`: it is in the
-    partition, or has the QOS, by which jobs are handed over. `depends`: it waits for another job. `range`: minimum and
-    maximum of nodes, where they differ; `required`: the nodes that it requires; `demand`: an option of its submission
-    that no scheduler for Batsim can honour.
+    `required`: the nodes that it requires. `handed`: it is in the partition, or has the QOS, by which jobs are handed
+    over. `range`: minimum and maximum of nodes, where they differ; `demand`: an option of its submission that no
+    scheduler for Batsim can honour. `number` is that of its task in an array, `id` that of the whole array while it
+    waits. `depends`: it waits for another job.
     """
 
-    number: str
-    id: str
-    state: str
-    reason: str
-    nodes: int
-    limit_s: float
+    required: str
     handed: bool
-    depends: bool
-    submit_s: float
-    begin_s: float
-    start_s: float
-    end_s: float
-    restarts: int
-    held: bool
-    user: str
-    hosts: tuple[str, ...] = ()
-    exit_code: int = 0
-    comment: str = ""
-    mark: Mark | None = None
-    range: str = ""
-    required: str = ""
-    demand: str = ""
+    mark: Mark | None
+    range: str
+    demand: str
+    number: str = _cell("JobArrayID")
+    id: str = _cell("JobID")
+    state: str = _cell("State")
+    reason: str = _cell("Reason")
+    nodes: int = _cell("NumNodes", lambda text: int(text.partition("-")[0]))
+    limit_s: float = _cell("TimeLimit", _limit_s)
+    user: str = _cell("UserName")
+    depends: bool = _cell("Dependency", lambda text: text not in _NONE)
+    submit_s: float = _cell("SubmitTime", _date_s)
+    begin_s: float = _cell("EligibleTime", _date_s)
+    start_s: float = _cell("StartTime", _date_s)
+    end_s: float = _cell("EndTime", _date_s)
+    restarts: int = _cell("RestartCnt", lambda text: int(text or 0))
+    held: bool = _cell("PriorityLong", lambda text: text == "0")
+    exit_code: int = _cell("exit_code", _exit_code)
+    hosts: tuple[str, ...] = _cell("NodeList", expand)
+    comment: str = _cell("admin_comment", lambda text: text.removeprefix("(null)"))
 
     @property
     def waiting(self) -> bool:
@@ -171,6 +192,10 @@ class SlurmJob:
         return self.comment if self.mark is None else self.mark.before
 
 
+def _flagged(*flags: str) -> property:
+    return property(lambda node: not node.flags.isdisjoint(flags))
+
+
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
     """A row of sinfo; `flags` are the parts of its complete state."""
@@ -180,41 +205,27 @@ class SlurmNode:
     cores: int
     reason: str = ""
 
+    switching_on = _flagged("powering_up", "power_up")
+    """True if the node boots, or is about to."""
+    switching_off = _flagged("powering_down", "power_down")
+    """True if the node shuts down, or is about to."""
+    busy = _flagged(*BUSY)
+    """True if jobs hold the node."""
+    drained = _flagged("drain")
+    """True if Slurm starts nothing on the node."""
+    reserved = _flagged("reserved")
+    """True if the node is part of a reservation that is active."""
+
     @property
     def off(self) -> bool:
         """True if the node is powered down."""
         return "powered_down" in self.flags and not self.switching_on
 
     @property
-    def switching_on(self) -> bool:
-        """True if the node boots, or is about to."""
-        return bool(self.flags & {"powering_up", "power_up"})
-
-    @property
-    def switching_off(self) -> bool:
-        """True if the node shuts down, or is about to."""
-        return bool(self.flags & {"powering_down", "power_down"})
-
-    @property
-    def busy(self) -> bool:
-        """True if jobs hold the node."""
-        return bool(self.flags & BUSY)
-
-    @property
-    def drained(self) -> bool:
-        """True if Slurm starts nothing on the node."""
-        return "drain" in self.flags
-
-    @property
     def marked(self) -> bool:
         """True if the node was drained by us."""
         # Slurm appends to the reason of a node that does not boot
         return self.drained and self.reason == OFF
-
-    @property
-    def up(self) -> bool:
-        """True if the node has booted and answers."""
-        return not (self.off or self.switching_on or self.switching_off or self.flags & _BROKEN)
 
     @property
     def power(self) -> str:
@@ -224,20 +235,16 @@ class SlurmNode:
         return "off" if self.off else "on"
 
     @property
+    def up(self) -> bool:
+        """True if the node has booted and answers."""
+        return self.power == "on" and not self.flags & _BROKEN
+
+    @property
     def broken(self) -> bool:
         """True if the node is out of service for Slurm, reserved, or an administrator has drained it."""
-        return self._down or self.reserved or (self.drained and not self.marked)
-
-    @property
-    def reserved(self) -> bool:
-        """True if the node is part of a reservation that is active."""
-        return "reserved" in self.flags
-
-    @property
-    def _down(self) -> bool:
         # a node that is off or boots does not respond, and is well
-        silent_for_a_reason = self.off or self.switching_on or self.switching_off
-        return bool(self.flags & (_BROKEN - {"not_responding"} if silent_for_a_reason else _BROKEN))
+        down = self.flags & (_BROKEN if self.power == "on" else _BROKEN - {"not_responding"})
+        return bool(down) or self.reserved or (self.drained and not self.marked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +258,6 @@ class Snapshot:
     begun_s: float
     jobs: Mapping[str, SlurmJob]
     nodes: Mapping[str, SlurmNode]
-
-
-def parse_time_s(text: str) -> float:
-    """Return a time in s since 1970 as squeue prints it with SLURM_TIME_FORMAT=%s; NaN for N/A."""
-    return float(text) if text.isdecimal() else math.nan
 
 
 OLDEST = (20, 11)
@@ -272,13 +274,9 @@ _DEMANDS = {
     "HetJobID": "a heterogeneous job",
 }
 """Fields of squeue with what no scheduler for Batsim knows of -> option of sbatch."""
-_FIELDS = (
-    "JobArrayID", "JobID", "State", "Reason", "NumNodes", "TimeLimit", "Partition", "QOS", "UserName", "Dependency",
-    "SubmitTime", "EligibleTime", "StartTime", "EndTime", "RestartCnt", "PriorityLong", "exit_code", "NodeList",
-    "admin_comment", "MaxNodes", "Contiguous", *_DEMANDS,
-)  # fmt: skip
+_CELLS = {cell.name: cell.metadata for cell in fields(SlurmJob) if cell.metadata}
+_FIELDS = (*(cell["column"] for cell in _CELLS.values()), "Partition", "QOS", "MaxNodes", "Contiguous", *_DEMANDS)
 _OF_ONE = ("numnodes=", "reqnodelist=")
-_NONE = frozenset(("", "(null)", "N/A"))
 _SILENT = ("Unable to contact", "Unexpected message", "not connected", "imed out", "Connection refused", "Zero Bytes",
            "standby", "authentication", "Munge")  # fmt: skip
 """Errors without a controller; `scontrol` prints an unexpected message for a job while slurmctld is down."""
@@ -468,35 +466,17 @@ class SlurmCommands:
 
     def _job(self, row: Sequence[str]) -> SlurmJob:
         value = dict(zip(_FIELDS, row, strict=True))
-        limit_s = duration_s(value["TimeLimit"])
-        column = {"partition": "Partition", "qos": "QOS"}[self.handover.kind]
-        places = value[column].split(",")
-        comment = value["admin_comment"].removeprefix("(null)")
+        places = value["Partition" if self.handover.kind == "partition" else "QOS"].split(",")
         try:
-            nodes, most = int(value["NumNodes"].partition("-")[0]), int(value["MaxNodes"] or 0)
+            cells = {name: cell["read"](value[cell["column"]]) for name, cell in _CELLS.items()}
+            nodes, most = cells["nodes"], int(value["MaxNodes"] or 0)
             return SlurmJob(
-                number=value["JobArrayID"],
-                id=value["JobID"],
-                state=value["State"],
-                reason=value["Reason"],
-                nodes=nodes,
-                limit_s=math.inf if math.isnan(limit_s) else limit_s,
-                handed=self.handover.value in places,
-                depends=value["Dependency"] not in _NONE,
-                submit_s=parse_time_s(value["SubmitTime"]),
-                begin_s=parse_time_s(value["EligibleTime"]),
-                start_s=parse_time_s(value["StartTime"]),
-                end_s=parse_time_s(value["EndTime"]),
-                restarts=int(value["RestartCnt"] or 0),
-                held=value["PriorityLong"] == "0",
-                user=value["UserName"],
-                hosts=expand(value["NodeList"]),
-                exit_code=_exit_code(value["exit_code"]),
-                comment=comment,
-                mark=Mark.of(comment),
-                range=f"{nodes}-{most}" if most > nodes else "",
+                **cells,
                 required="" if value["ReqNodes"] in _NONE else value["ReqNodes"],
-                demand=_demand(value, nodes) or (f"--{self.handover.kind}={value[column]}" if places[1:] else ""),
+                handed=self.handover.value in places,
+                mark=Mark.of(cells["comment"]),
+                range=f"{nodes}-{most}" if most > nodes else "",
+                demand=_demand(value, nodes) or (f"--{self.handover.kind}={','.join(places)}" if places[1:] else ""),
             )
         except ValueError:
             raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row)}") from None
@@ -617,15 +597,6 @@ class SlurmCommands:
         self.change("scontrol", "update", f"nodename={','.join(names)}", *SWITCHES[what])
 
 
-def _exit_code(text: str) -> int:
-    """Return the exit code of `code:signal`, or of the status of wait() that older Slurms print; 128 + signal."""
-    code, colon, signal = text.partition(":")
-    status = int(code or 0)
-    if colon:
-        return status or (128 + int(signal) if int(signal or 0) else 0)
-    return status >> 8 or (128 + (status & 127) if status & 127 else 0)
-
-
 def _demand(value: Mapping[str, str], nodes: int) -> str:
     """Return the first option in a row of squeue that no scheduler for Batsim can honour; empty without one."""
     for name, option in _DEMANDS.items():
@@ -641,173 +612,3 @@ def _restored(job: SlurmJob) -> tuple[str, ...]:
         return ()
     nodes = (f"numnodes={job.mark.nodes}",) if job.mark is not None and job.mark.nodes else ()
     return (*nodes, "reqnodelist=")
-
-
-_POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
-
-
-@dataclass(slots=True)
-class _Virtual:
-    """A job here; times in s since 1970. `row` is the last that Slurm has reported of it."""
-
-    row: SlurmJob
-    held: bool = False
-    hosts: tuple[str, ...] = ()
-    start_s: float = math.nan
-    restarts: int = 0
-    ran_s: float = math.nan
-    """Run time in Slurm in s; NaN until it has ended there."""
-    final: str = ""
-    """Its state in Slurm, once it has ended there."""
-    end_s: float = math.nan
-
-
-class Twin(SlurmCommands):
-    """The commands of a cluster that is read only: their changes are made here."""
-
-    def __init__(self, handover: Handover, platform: Platform, watch: Watch, speed: float) -> None:
-        super().__init__(handover, [host.name for host in platform.hosts], watch)
-        self._hosts = {host.name: host for host in platform.hosts}
-        self._speed = speed
-        self._virtual: dict[str, _Virtual] = {}
-        self._before: set[str] | None = None
-        self._switch: dict[str, tuple[bool, float]] = {}
-        """Node -> True if it goes on, False if off, and the time at which it is there, in s since 1970."""
-        self._marked: set[str] = set()
-        self._now_s = 0.0
-
-    def read(self, tracked: Iterable[str] = ()) -> Snapshot:
-        """Read Slurm, and return the snapshot under the scheduler's decisions. Raises SlurmError."""
-        self.real = real = super().read(tracked)
-        self._now_s = real.time_s
-        if self._before is None:
-            # what runs already is not the scheduler's
-            self._before = {job.number for job in real.jobs.values() if not job.waiting}
-        jobs = dict(real.jobs)
-        for number, job in real.jobs.items():
-            if job.handed and number not in self._before:
-                self._virtual.setdefault(number, _Virtual(job)).row = job
-        # also those that Slurm has forgotten, as it does minutes after their end
-        for number, virtual in list(self._virtual.items()):
-            jobs[number] = self._overlay(virtual)
-            if not math.isnan(virtual.end_s) and number not in real.jobs:
-                del self._virtual[number]
-        ours = {name for number in self._virtual if jobs[number].running for name in jobs[number].hosts}
-        theirs = {name for virtual in self._virtual.values() if virtual.row.running for name in virtual.row.hosts}
-        nodes = {name: self._node(node, theirs, ours) for name, node in real.nodes.items()}
-        return Snapshot(real.time_s, real.begun_s, jobs, nodes)
-
-    def _overlay(self, virtual: _Virtual) -> SlurmJob:
-        job = virtual.row
-        if job.ended and not virtual.final:
-            ran_s = job.end_s - job.start_s
-            virtual.ran_s, virtual.final = (ran_s if ran_s > 0.0 and job.hosts else 0.0), job.state
-        if math.isnan(virtual.end_s):
-            if not math.isnan(virtual.start_s):
-                # whatever Slurm does, no run is longer than its limit
-                lasts_s = min(virtual.ran_s, job.limit_s) if virtual.final else job.limit_s
-                if self._now_s >= virtual.start_s + lasts_s:
-                    virtual.end_s = virtual.start_s + lasts_s
-                    virtual.final = virtual.final or "TIMEOUT"
-            elif virtual.final == "CANCELLED" and virtual.ran_s == 0.0:
-                virtual.end_s = self._now_s
-        over = not math.isnan(virtual.end_s)
-        running = not over and not math.isnan(virtual.start_s)
-        # what its user keeps back in Slurm is kept back here
-        held = job.waiting and job.held and not (virtual.held or over or running)
-        return replace(
-            job,
-            state=virtual.final if over else "RUNNING" if running else "PENDING",
-            reason="held in Slurm" if held else "",
-            held=virtual.held or held,
-            mark=Mark("held") if virtual.held else None,
-            start_s=virtual.start_s,
-            end_s=virtual.end_s,
-            restarts=virtual.restarts,
-            hosts=virtual.hosts if running or over else (),
-        )
-
-    def _node(self, node: SlurmNode, theirs: set[str], ours: set[str]) -> SlurmNode:
-        flags = set(node.flags) if node.broken else set(node.flags - _POWER - {"not_responding"})
-        if node.name in theirs:
-            flags -= BUSY
-            flags.add("idle")
-        if node.name in ours:
-            flags -= {"idle"}
-            flags.add("allocated")
-        on, there_s = self._switch.get(node.name, (True, 0.0))
-        if self._now_s < there_s:
-            flags.add("powering_up" if on else "powering_down")
-        elif not on:
-            flags.add("powered_down")
-        marked = node.name in self._marked
-        reason = OFF if marked else node.reason
-        return SlurmNode(node.name, frozenset(flags | ({"drain"} if marked else set())), node.cores, reason)
-
-    # changing ---------------------------------------------------------------------------------------------------
-
-    def change(self, *words: str) -> None:
-        """Raise AssertionError: nothing that changes Slurm may get here."""
-        raise AssertionError(f"a shadow does not change Slurm: {' '.join(words)}")
-
-    def _tell(self, *words: str) -> None:
-        self._watch(words, "")
-
-    def take(self, jobs: Sequence[SlurmJob], why: str = "") -> dict[str, SlurmError]:
-        """See `SlurmCommands`."""
-        self._tell("hold", *(job.number for job in jobs), *([why] if why else []))
-        for job in jobs:
-            self._virtual[job.number].held = True
-        return {}
-
-    def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
-        """See `SlurmCommands`; the job starts at once."""
-        self._tell("start", job.number, ",".join(hosts))
-        virtual = self._virtual[job.number]
-        virtual.held, virtual.hosts, virtual.start_s = False, tuple(hosts), self._now_s
-
-    def confirm(self, jobs: Sequence[SlurmJob]) -> dict[str, SlurmError]:
-        """See `SlurmCommands`."""
-        return {}
-
-    def leave(self, jobs: Sequence[SlurmJob], why: str) -> dict[str, SlurmError]:
-        """See `SlurmCommands`."""
-        self._tell("leave", *(job.number for job in jobs), why)
-        return {}
-
-    def let_go(self, jobs: Sequence[SlurmJob], *, release: bool = True) -> dict[str, SlurmError]:
-        """See `SlurmCommands`."""
-        self._tell("release", *(job.number for job in jobs))
-        return {}
-
-    def requeue_held(self, job: SlurmJob) -> None:
-        """See `SlurmCommands`."""
-        self._tell("requeue", job.number)
-        virtual = self._virtual[job.number]
-        virtual.held, virtual.hosts, virtual.start_s = True, (), math.nan
-        virtual.end_s = math.nan
-        virtual.restarts += 1
-
-    def cancel(self, number: str) -> None:
-        """See `SlurmCommands`."""
-        self._tell("cancel", number)
-        self._virtual[number].final, self._virtual[number].end_s = "CANCELLED", self._now_s
-
-    def signal(self, number: str, name: str) -> None:
-        """See `SlurmCommands`; the job stays until the grace is over."""
-        self._tell("signal", number, name)
-
-    def switch(self, what: str, names: Sequence[str]) -> None:
-        """See `SlurmCommands`; nodes switch in the times of the platform."""
-        self._tell(what, ",".join(names))
-        if what == "drain":
-            self._marked.update(names)
-        elif what == "undrain":
-            self._marked.difference_update(names)
-        else:
-            for name in names:
-                host = self._hosts[name]
-                sleep = host.sleeps[0]
-                state = sleep.switch_on if what == "power_up" else sleep.switch_off
-                lasts_s = host.pstates[state].duration_s / self._speed
-                self._switch[name] = (what == "power_up", self._now_s + lasts_s)

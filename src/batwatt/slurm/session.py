@@ -32,10 +32,10 @@ from batwatt.slurm.commands import (
     SlurmError,
     SlurmJob,
     SlurmSilentError,
-    Twin,
     purpose,
 )
 from batwatt.slurm.presence import ClusterLock, OtherSessionError, Presence
+from batwatt.slurm.twin import Twin
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
