@@ -13,7 +13,8 @@ from cli_commands import scripts
 from slurm_session import Session, cap_file
 from waiting import wait_for
 
-from batwatt.slurm.commands import ENDED, Handover, SlurmCommands, SlurmSilentError
+from batwatt.slurm.commands import SlurmCommands, SlurmSilentError
+from batwatt.slurm.snapshot import ENDED, Handover
 
 FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}', "--operate")
 FRUGAL = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--allow-fall", "100", "--envelope")

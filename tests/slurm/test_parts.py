@@ -19,19 +19,10 @@ from batwatt.slurm.account import Account, Feed, PowerMeter, _AccountRow
 from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import Book, Journal, same_decisions
 from batwatt.slurm.bridge import Bridge, SessionClock, Watched
-from batwatt.slurm.commands import (
-    _FIELDS,
-    Handover,
-    Mark,
-    SlurmCommands,
-    SlurmError,
-    SlurmNode,
-    SlurmSilentError,
-    Snapshot,
-    _exit_code,
-)
+from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError
 from batwatt.slurm.presence import ClusterLock, OtherSessionError
 from batwatt.slurm.session import Session
+from batwatt.slurm.snapshot import FIELDS, Handover, Mark, SlurmNode, Snapshot, _exit_code, job_of
 
 
 @pytest.mark.parametrize(
@@ -85,7 +76,7 @@ def scripted(answers):
 
 
 NODE = SlurmNode("n1", frozenset(("idle",)), 16)
-ROW = dict.fromkeys(_FIELDS, "(null)") | {
+ROW = dict.fromkeys(FIELDS, "(null)") | {
     "JobArrayID": "7_1", "JobID": "7", "State": "PENDING", "Reason": "JobHeldUser", "NumNodes": "2", "MaxNodes": "4",
     "TimeLimit": "1-00:00:00", "Partition": "p", "UserName": "ada", "SubmitTime": "100", "EligibleTime": "N/A",
     "StartTime": "N/A", "EndTime": "N/A", "RestartCnt": "0", "PriorityLong": "0", "exit_code": "0", "NodeList": "",
@@ -297,7 +288,7 @@ def test_a_clock_that_jumps_moves_no_session(monkeypatch):
     spec = SimpleNamespace(fresh=False, operate=True, speed=60.0, identity=identity)
     journal = SimpleNamespace(session=lambda: ({"begin_s": 2e9, **identity}, last), path="x")
     clock, past, begin = Session._resumed(SimpleNamespace(spec=spec, journal=journal))
-    assert past == last and "totals" not in begin and 500.0 <= clock.now_s() < 560.0
+    assert list(past) == last and "totals" not in begin and 500.0 <= clock.now_s() < 560.0
     spec.identity = {"speed": 1.0}
     with pytest.raises(InputError, match=r"with speed 60.0, not 1.0; give the same, or --fresh"):
         Session._resumed(SimpleNamespace(spec=spec, journal=journal))
@@ -374,7 +365,7 @@ def test_a_user_needs_the_right_to_operate(monkeypatch, level, allowed):
 
 def job_of_row(**cells):
     """Return the job of ROW, some of its cells changed."""
-    return scripted({})._job(list((ROW | cells).values()))
+    return job_of(list((ROW | cells).values()), Handover("partition", "green"))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import signal
+import stat
 import struct
 import subprocess
 import threading
@@ -251,6 +252,32 @@ class EngineSocket(_Socket):
         """Send a last message and wait for no reply; nothing where a reply is due."""
         with suppress(zmq.ZMQError):
             self._socket.send(write_message(message).encode(), zmq.NOBLOCK)
+
+
+def own_endpoint(endpoint: str, folder: Path, token: str | None, *, loopback: bool, commands: bool) -> str:
+    """Return the endpoint of a scheduler, by default in `folder`, at which no stranger can take its place.
+
+    `loopback`: allow one of this machine without a token, unless this is root and the scheduler `commands` Slurm.
+    Raises InputError.
+    """
+    if not endpoint:
+        folder = folder.absolute()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = folder.lstat()
+        if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o077:
+            raise InputError(folder, "is not a folder of this user alone", "remove it")
+        return f"ipc://{folder}/scheduler"
+    host = endpoint.removeprefix("tcp://").rpartition(":")[0]
+    if endpoint.startswith("tcp://") and host not in ("127.0.0.1", "localhost", "[::1]"):
+        raise InputError("--socket", f"{host} is not this machine", "give ipc://FILE or tcp://127.0.0.1:PORT")
+    # names that begin with @ are in no file system
+    if endpoint.startswith(("tcp://", "ipc://@")) and token is None:
+        as_root = commands and os.geteuid() == 0
+        if as_root or not loopback:
+            problem = f"any user can listen on {endpoint}, and would command this process"
+            hint = f"give ipc://FILE, or --token-file as to `batwatt serve`{'' if as_root else ', or --insecure-tcp'}"
+            raise InputError("--socket", problem, hint)
+    return endpoint
 
 
 GRACE_S = 5.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import sys
 import time
@@ -31,7 +32,8 @@ from batwatt.errors import InputError, message
 from batwatt.units import J_PER_KWH
 
 if TYPE_CHECKING:
-    from batwatt.slurm.commands import Handover
+    from batwatt.slurm.account import Feed
+    from batwatt.slurm.snapshot import Handover
 
 slurm = typer.Typer(
     name="slurm",
@@ -72,7 +74,7 @@ class HandoverOptions:
     @property
     def handover(self) -> Handover:
         """Mark of the jobs that are handed over. Raises InputError unless it is one of the two."""
-        from batwatt.slurm.commands import Handover
+        from batwatt.slurm.snapshot import Handover
 
         if bool(self.partition) == bool(self.qos):
             problem = "one of --partition and --qos says which jobs are handed over"
@@ -109,6 +111,16 @@ class Signals:
             "--tell-signals", help="Send the envelope as NOTIFY also to a foreign scheduler.", show_default="ours only"
         ),
     ] = False
+
+    @property
+    def feed(self) -> Feed | None:
+        """The envelope, if there is one."""
+        from batwatt.slurm.account import Feed
+
+        if self.envelope is None:
+            return None
+        fallback_w = math.nan if self.fallback_w is None else self.fallback_w
+        return Feed(self.envelope, expiry_s=self.expiry_s, fallback=fallback_w, fall=self.allow_fall / 100.0)
 
 
 class Others(StrEnum):
@@ -207,7 +219,8 @@ def run_command(
     from batwatt.run.arguments import options_from
     from batwatt.slurm.account import PowerMeter
     from batwatt.slurm.actions import KillRule
-    from batwatt.slurm.session import Session, SessionSpec
+    from batwatt.slurm.bridge import SessionSpec
+    from batwatt.slurm.session import Session
 
     spec = SessionSpec(
         platform=scope.platform,
@@ -222,10 +235,7 @@ def run_command(
         patience_s=patience_of(timeout),
         kill=KillRule.of(operating.kill, operating.grace_s),
         pstate_command=operating.pstate_command,
-        envelope=signals.envelope,
-        expiry_s=signals.expiry_s,
-        fallback_w=signals.fallback_w,
-        fall=signals.allow_fall / 100.0,
+        feed=signals.feed,
         meter=PowerMeter(signals.watts_command),
         poll_s=operating.poll_s,
         speed=operating.speed,

@@ -10,7 +10,7 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,8 +22,8 @@ from batwatt.files import open_own
 from batwatt.inputs.spec import parse_series
 from batwatt.model.platform import Host, Platform
 from batwatt.model.timeline import Timeline
-from batwatt.results.run_files import without_formulas
-from batwatt.slurm.commands import SlurmNode, Snapshot
+from batwatt.results.run_files import file_of, without_formulas
+from batwatt.slurm.snapshot import SlurmNode, Snapshot
 
 _log = logging.getLogger(__name__)
 ANSWER_S = 10.0
@@ -32,6 +32,23 @@ PROMPT_S = 0.5
 """Longest time in s for which a poll waits for a meter."""
 PROBLEMS = (OSError, ValueError, RecursionError, BatwattError)
 """Errors of a source that has no value."""
+
+
+class Notices:
+    """Warnings, each once until they are forgotten."""
+
+    def __init__(self) -> None:
+        self._kinds: set[str] = set()
+
+    def warn(self, text: str, kind: str = "") -> None:
+        """Log a text; of several texts of a kind the first."""
+        if (kind or text) not in self._kinds:
+            self._kinds.add(kind or text)
+            _log.warning("%s", text)
+
+    def forget(self) -> None:
+        """Let all warnings come again."""
+        self._kinds.clear()
 
 
 @dataclass
@@ -45,7 +62,7 @@ class Feed:
     """
 
     source: str
-    begin_s: float
+    begin_s: float = 0.0
     expiry_s: float = math.inf
     fallback: float = math.nan
     floor_w: float = 0.0
@@ -55,7 +72,17 @@ class Feed:
     """The version in effect."""
     _next: bytes = b""
     """The version of the last read."""
-    _warned: set[str] = field(default_factory=set)
+    _notices: Notices = field(default_factory=Notices)
+
+    def begin(self, begin_s: float, platform: Platform) -> None:
+        """Follow the file from a date in s since 1970 on; the floor is all hosts asleep, or idle. Raises InputError."""
+        self.begin_s = begin_s
+        least_w = [
+            min(host.pstates[state].power_w(0.0) for state in (host.compute[0], *host.sleep_of))
+            for host in platform.hosts
+        ]
+        self.floor_w = sum(least_w)
+        self.check()
 
     def check(self) -> None:
         """Read the file for the first time, before any value. Raises InputError."""
@@ -104,10 +131,7 @@ class Feed:
         return max(watts, self.floor_w)
 
     def _warn(self, text: str, kind: str = "") -> None:
-        """Log a text once for each version of the file; of several texts of a kind the first."""
-        if (kind or text) not in self._warned:
-            self._warned.add(kind or text)
-            _log.warning("%s: %s", self.source, text)
+        self._notices.warn(f"{self.source}: {text}", kind)
 
     def _adopt(self, now_s: float) -> None:
         """Follow the version of the last read, at a time of the session (NaN: it is the first one)."""
@@ -122,7 +146,7 @@ class Feed:
                     f"--allow-fall {math.ceil(100.0 * (1.0 - watts / before_w))}"
                 )
         self._signal, self._text = signal, self._next
-        self._warned.clear()
+        self._notices.forget()
 
 
 @dataclass
@@ -130,7 +154,7 @@ class PowerMeter:
     """Measured watts of all nodes, which a command prints; no command, no measured watts."""
 
     command: str = ""
-    _warned: bool = False
+    _notices: Notices = field(default_factory=Notices)
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "meter"))
     _reading: Future[float] | None = None
 
@@ -141,17 +165,16 @@ class PowerMeter:
         """
         if not self.command:
             return None
-        self._reading = self._reading or self._pool.submit(self._read)
+        reading = self._reading = self._reading or self._pool.submit(self._read)
+        if not wait([reading], PROMPT_S).done:
+            return None
+        self._reading = None
         try:
-            watts = self._reading.result(PROMPT_S)
-        except TimeoutError:
-            return None
+            watts = reading.result()
         except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
-            if not self._warned:
-                _log.warning("measured watts: %s; the model of the platform counts", error)
-            self._reading, self._warned = None, True
+            self._notices.warn(f"measured watts: {error}; the model of the platform counts", "silent")
             return None
-        self._reading, self._warned = None, False
+        self._notices.forget()
         return watts
 
     def _read(self) -> float:
@@ -247,17 +270,20 @@ class Account:
     capped: bool = False
     _rows: dict[str, _AccountRow] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
-    waits: dict[str, list[float]] = field(default_factory=lambda: {"": [], "slurm": []})
+    waits: dict[str, list[float]] = field(default_factory=lambda: {"": [], "slurm_": []})
     """Wait of each job that has started, in s, by the scheduler and by Slurm."""
     _files: dict[str, TextIO] = field(default_factory=dict)
     _power: tuple[object, ...] = ()
 
-    def open(self, *, resumed: bool) -> None:
-        """Open the files; those of a session that is resumed go on. Raises InputError."""
+    def open(self, totals: Mapping[str, Any] | None = None, *, resumed: bool) -> None:
+        """Open the files; those of a session that is resumed go on, with its last totals. Raises InputError."""
         for stem, names in (("starts", ("job", *_AccountRow.__dataclass_fields__)), ("power", POWER)):
-            self._files[stem] = open_own(self._path(stem), "a" if resumed else "w")
-            if not resumed:
+            path = file_of(self.prefix, stem)
+            self._files[stem] = open_own(path, "a" if resumed else "w")
+            if not path.stat().st_size:
                 self._write(stem, names)
+        if resumed:
+            self._resume(totals or {"sums": {}, "rows": {}})
 
     def _write(self, stem: str, row: Iterable[object]) -> None:
         cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row]
@@ -265,8 +291,10 @@ class Account:
         csv.writer(self._files[stem], lineterminator="\n").writerow(without_formulas(texts))
         self._files[stem].flush()
 
-    def power(self, now_s: float, watts: float, slurm_watts: float, cap_w: float | None) -> None:
-        """Take a sample of the power in W."""
+    def power(self, now_s: float, watts: float | None, slurm_watts: float | None, cap_w: float | None) -> None:
+        """Take a sample of the power in W; None: the last one goes on."""
+        watts = self.energy.watts if watts is None else watts
+        slurm_watts = self.slurm.watts if slurm_watts is None else slurm_watts
         lasted_s = 0.0 if math.isnan(self.last_s) else max(0.0, now_s - self.last_s)
         self.energy.sample(lasted_s, self.cap_w, watts)
         self.slurm.sample(lasted_s, self.cap_w, slurm_watts)
@@ -290,18 +318,14 @@ class Account:
                     self._over.add(number)
                     continue
                 row = self._rows[number] = _AccountRow(job.user, job.nodes, time_of(job.submit_s))
-            if job.hosts and math.isnan(row.start_s):
-                row.start_s = time_of(job.start_s)
-                self.waits[""].append(row.start_s - row.submit_s)
-            if job.ended:
-                row.end_s, row.state = time_of(job.end_s), job.state
             theirs = real.jobs.get(number) if real is not None else None
-            if theirs is not None:
-                if theirs.hosts and math.isnan(row.slurm_start_s):
-                    row.slurm_start_s = time_of(theirs.start_s)
-                    self.waits["slurm"].append(row.slurm_start_s - row.submit_s)
-                if theirs.ended:
-                    row.slurm_end_s, row.slurm_state = time_of(theirs.end_s), theirs.state
+            for side, seen in (("", job), ("slurm_", theirs)):
+                if seen is not None and seen.hosts and math.isnan(getattr(row, f"{side}start_s")):
+                    setattr(row, f"{side}start_s", time_of(seen.start_s))
+                    self.waits[side].append(time_of(seen.start_s) - row.submit_s)
+                if seen is not None and seen.ended:
+                    setattr(row, f"{side}end_s", time_of(seen.end_s))
+                    setattr(row, f"{side}state", seen.state)
             if row.state and (not self.shadow or row.slurm_state):
                 self._finish(number)
         # Slurm forgets jobs that are over
@@ -316,23 +340,23 @@ class Account:
         """Return the totals with which a session is resumed: sums, and the rows of jobs that have begun."""
         sums = {name: value for name, value in vars(self.energy).items() if name != "watts"}
         begun = {number: vars(row) for number, row in self._rows.items() if not math.isnan(row.start_s)}
-        rows = {
-            number: {name: value for name, value in row.items() if not (isinstance(value, float) and math.isnan(value))}
-            for number, row in begun.items()
-        }
+        # JSON has no NaN, which is no number and differs from itself
+        rows = {number: {name: cell for name, cell in row.items() if cell == cell} for number, row in begun.items()}
         return {"sums": sums, "rows": rows}
 
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Go on with the totals of the process before; energy in between is neither measured nor counted."""
-        self.energy = Energy(**totals["sums"])
-        self._rows = {number: _AccountRow(**row) for number, row in totals["rows"].items()}
-        with self._path("starts").open(encoding="utf-8", newline="") as file:
-            begun = [row for row in csv.DictReader(file) if row["start_s"]]
-        self.waits[""] = [float(row["start_s"]) - float(row["submit_s"]) for row in begun]
-        self.waits[""] += [row.start_s - row.submit_s for row in self._rows.values()]
+    def _resume(self, totals: Mapping[str, Any]) -> None:
+        """Go on with the totals of the process before; energy in between is neither measured nor counted.
 
-    def _path(self, stem: str) -> Path:
-        return self.prefix.with_name(f"{self.prefix.name}_{stem}.csv")
+        Jobs that have ended since these totals are in its file.
+        """
+        self.energy = Energy(**totals["sums"])
+        with file_of(self.prefix, "starts").open(encoding="utf-8", newline="") as file:
+            over = {row["job"]: row for row in csv.DictReader(file) if row["state"]}
+        self._over = set(over)
+        self._rows = {number: _AccountRow(**row) for number, row in totals["rows"].items() if number not in over}
+        begun = [(float(row["submit_s"]), float(row["start_s"])) for row in over.values() if row["start_s"]]
+        begun += [(row.submit_s, row.start_s) for row in self._rows.values()]
+        self.waits[""] = [start_s - submit_s for submit_s, start_s in begun]
 
     def close(self) -> None:
         """Write the rows of jobs that are not over, and close the files."""
@@ -344,7 +368,7 @@ class Account:
 
     def records(self) -> list[dict[str, float | str | None]]:
         """Return a record of figures in SI units for the scheduler, before it with `shadow` one for Slurm."""
-        sides = [("Slurm", self.slurm, self.waits["slurm"])] if self.shadow else []
+        sides = [("Slurm", self.slurm, self.waits["slurm_"])] if self.shadow else []
         sides.append(("scheduler", self.energy, self.waits[""]))
         return [
             {

@@ -17,16 +17,8 @@ from typing import Any
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.slurm.book import Book, SlurmAttempt
-from batwatt.slurm.commands import (
-    SWITCHES,
-    SlurmCommands,
-    SlurmError,
-    SlurmJob,
-    SlurmNode,
-    SlurmSilentError,
-    Snapshot,
-    purpose,
-)
+from batwatt.slurm.commands import SWITCHES, SlurmCommands, SlurmError, SlurmSilentError, purpose
+from batwatt.slurm.snapshot import SlurmJob, SlurmNode, Snapshot
 
 _log = logging.getLogger(__name__)
 AGAIN_S = 10.0
@@ -45,28 +37,19 @@ class KillRule:
     seconds, it is put back into the queue, on hold.
     """
 
-    what: str = "requeue"
+    again: bool = True
+    """True if a killed job is put back into the queue."""
+    signal: str = ""
+    """The name of the signal; empty without one."""
     grace_s: float = 60.0
 
     @classmethod
     def of(cls, text: str, grace_s: float) -> KillRule:
         """Return the rule for `requeue`, `cancel` or `signal=USR1`. Raises InputError."""
-        if text in ("requeue", "cancel"):
-            return cls(text, grace_s)
-        name = text.removeprefix("signal=")
-        if name == text or not name.removeprefix("SIG").isalnum():
+        name = text.removeprefix("signal=").removeprefix("SIG")
+        if text not in ("requeue", "cancel") and (not text.startswith("signal=") or not name.isalnum()):
             raise InputError("--kill", f"{text!r} is no rule", "write requeue, cancel, or signal=USR1")
-        return cls(name.removeprefix("SIG"), grace_s)
-
-    @property
-    def again(self) -> bool:
-        """True if a killed job is put back into the queue."""
-        return self.what != "cancel"
-
-    @property
-    def signal(self) -> str:
-        """The name of the signal; empty without one."""
-        return "" if self.what in ("requeue", "cancel") else self.what
+        return cls(text != "cancel", name if text.startswith("signal=") else "", grace_s)
 
 
 class Actions:
@@ -110,6 +93,10 @@ class Actions:
         if key not in self._running:
             self._running[key] = self._pool.submit(named)
 
+    def under_way(self) -> set[str]:
+        """Return the tasks, by id, with a command that has not ended."""
+        return {key for key, future in self._running.items() if not future.done()}
+
     def finish(self) -> None:
         """Wait for the commands that are under way; begin no other."""
         self._pool.shutdown(cancel_futures=True)
@@ -134,8 +121,8 @@ class Actions:
         if now_s < task.retry_s:
             return
         if task.status == "starting" and task.launched_s < 0.0 and job.waiting:
-            first, released = task.restarts < 0, job.mark is not None and job.mark.state == "started" and not job.held
-            task.restarts = job.restarts if first else task.restarts
+            task.restarts = job.restarts if task.restarts < 0 else task.restarts
+            released = job.started and not job.held
             if not released and job.restarts == task.restarts:
                 machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
             # Slurm may have done what it did not confirm

@@ -35,6 +35,11 @@ OLDER = 9
 """Number of older journals that are stored beside the present one, as PATH.1 (the last) to PATH.9."""
 
 
+def date_text(timespec: str = "seconds") -> str:
+    """Return the date now, in UTC."""
+    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
 class Journal:
     """A file of lines that is only appended to. Threads may write."""
 
@@ -45,19 +50,20 @@ class Journal:
         self._most_bytes = most_bytes
         self._file: TextIO | None = None
         self._number = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def begin(self, **values: Any) -> None:
         """Begin a new file with the line `begin`; an older one gets another name. Raises InputError."""
-        self.close()
-        open_own(self.path, "a").close()
-        if self.path.stat().st_size:
-            for i in range(OLDER, 0, -1):
-                older = self.path.with_name(f"{self.path.name}.{i - 1}") if i > 1 else self.path
-                if older.exists():
-                    older.replace(self.path.with_name(f"{self.path.name}.{i}"))
-        self._file, self._number = open_own(self.path, "w"), 0
-        self.write("begin", sync=True, **values)
+        with self._lock:
+            self.close()
+            open_own(self.path, "a").close()
+            if self.path.stat().st_size:
+                for i in range(OLDER, 0, -1):
+                    older = self.path.with_name(f"{self.path.name}.{i - 1}") if i > 1 else self.path
+                    if older.exists():
+                        older.replace(self.path.with_name(f"{self.path.name}.{i}"))
+            self._file, self._number = open_own(self.path, "w"), 0
+            self.write("begin", sync=True, **values)
 
     def resume(self) -> None:
         """Open the file for appending, without a line that a crash left half written. Raises InputError."""
@@ -69,20 +75,21 @@ class Journal:
     @property
     def full(self) -> bool:
         """True if the journal is to go on in a new file."""
-        return self._file is not None and self._file.tell() > self._most_bytes
+        with self._lock:
+            return self._file is not None and self._file.tell() > self._most_bytes
 
     def write(self, kind: str, *, sync: bool = False, **values: Any) -> None:
         """Append a line; with `sync` it is on the disk when this returns."""
-        date = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         with self._lock:
             file = self._file
             if file is None:
                 return
-            text = json.dumps({"n": self._number + 1, "time": date, "kind": kind, **values})
+            # a line that a full disk does not take stays in the buffer, before the next one
+            self._number += 1
+            text = json.dumps({"n": self._number, "time": date_text("milliseconds"), "kind": kind, **values})
             try:
                 file.write(f'{text[:-1]}{CHECKSUM}{zlib.crc32(text.encode()):08x}"}}\n')
                 file.flush()
-                self._number += 1
                 if sync:
                     os.fsync(file.fileno())
             except OSError:
@@ -100,10 +107,10 @@ class Journal:
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-            self._file = None
+        with self._lock, suppress(OSError):
+            file, self._file = self._file, None
+            if file is not None:
+                file.close()
 
     def session(self) -> tuple[Mapping[str, Any], list[tuple[ev.Message, ev.Reply]]] | None:
         """Return the beginning and the exchanges of the session, if it did not end in order. Raises InputError.
@@ -247,8 +254,7 @@ class Book:
                 self._notified(event)
 
     def _acknowledged(self, mask: int, state: int) -> None:
-        left = [(hosts & ~mask if goal == state else hosts, goal) for hosts, goal in self.requests]
-        self.requests = [request for request in left if request[0]]
+        self.requests = _nonempty((hosts & ~mask if goal == state else hosts, goal) for hosts, goal in self.requests)
         self.switching &= ~mask
 
     def complete(self, arrived: int) -> list[tuple[int, int]]:
@@ -256,8 +262,8 @@ class Book:
 
         Batsim acknowledges a request when all of its hosts are there; here some may never be.
         """
-        present = [(hosts & ~self.away, state) for hosts, state in self.requests]
-        return [(hosts, state) for hosts, state in present if hosts and not hosts & ~arrived]
+        present = _nonempty((hosts & ~self.away, state) for hosts, state in self.requests)
+        return [(hosts, state) for hosts, state in present if not hosts & ~arrived]
 
     def _notified(self, event: ev.Notified) -> None:
         if event.kind == "event_machine_unavailable":
@@ -319,9 +325,8 @@ class Book:
                     task_or_none.metadata = str(decision.metadata)
             elif isinstance(decision, ev.Query):
                 if list(decision.requests) != ["consumed_energy"]:
-                    raise IllegalDecisionError(
-                        "QUERY", f"only consumed_energy can be asked for, got {decision.requests!r}"
-                    )
+                    why = f"only consumed_energy can be asked for, got {decision.requests!r}"
+                    raise IllegalDecisionError("QUERY", why)
                 self.queries += 1
             elif not isinstance(decision, ev.Notify | ev.RegisterProfile):
                 raise IllegalDecisionError(type(decision).__name__, "a real Slurm cannot do it")
@@ -337,14 +342,10 @@ class Book:
     def _execute(self, decision: ev.ExecuteJob) -> None:
         what = f"EXECUTE_JOB {decision.job_id}"
         task = self._task("EXECUTE_JOB", decision.job_id)
-        try:
-            mask = hostset.HostSet.of(decision.alloc).mask
-        except (TypeError, ValueError) as error:
-            raise IllegalDecisionError(what, str(error)) from None
+        mask, _ = _numbers(what, decision.alloc)
         if mask & ~self.everyone or mask.bit_count() != task.hosts:
-            raise IllegalDecisionError(
-                what, f"takes {task.hosts} of the hosts 0-{len(self.platform) - 1}, got {decision.alloc}"
-            )
+            why = f"takes {task.hosts} of the hosts 0-{len(self.platform) - 1}, got {decision.alloc}"
+            raise IllegalDecisionError(what, why)
         busy = mask & self.busy
         if busy:
             raise IllegalDecisionError(what, f"host {hostset.to_text(busy)} runs another job of the scheduler")
@@ -372,10 +373,7 @@ class Book:
 
     def _switch(self, decision: ev.SetResourceState) -> None:
         what = f"SET_RESOURCE_STATE {decision.resources} -> {decision.state}"
-        try:
-            mask, target = hostset.HostSet.of(decision.resources).mask, int(decision.state)
-        except (TypeError, ValueError) as error:
-            raise IllegalDecisionError(what, str(error)) from None
+        mask, target = _numbers(what, decision.resources, decision.state)
         if not mask or mask & ~self.everyone:
             raise IllegalDecisionError(what, f"hosts are 0-{len(self.platform) - 1}")
         for i in hostset.ids(mask):
@@ -386,8 +384,7 @@ class Book:
                 raise IllegalDecisionError(what, f"{host.name} runs a job; kill or wait before it sleeps")
             self.pstate[i] = target
         # a new request takes its hosts out of earlier ones
-        left = [(hosts & ~mask, state) for hosts, state in self.requests]
-        self.requests = [request for request in left if request[0]] + [(mask, target)]
+        self.requests = [*_nonempty((hosts & ~mask, state) for hosts, state in self.requests), (mask, target)]
         self.switching |= mask
 
     def _register(self, decision: ev.RegisterJob) -> None:
@@ -396,6 +393,18 @@ class Book:
             problem = "only the next attempt of a job that was killed can be made, with as many hosts"
             raise IllegalDecisionError(f"REGISTER_JOB {decision.job_id}", problem)
         self._add(SlurmAttempt(decision.job_id, number, int(decision.job["res"])))
+
+
+def _nonempty(requests: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [request for request in requests if request[0]]
+
+
+def _numbers(what: str, hosts: Any, state: Any = 0) -> tuple[int, int]:
+    """Return the mask and the p-state of a decision. Raises IllegalDecisionError."""
+    try:
+        return hostset.HostSet.of(hosts).mask, int(state)
+    except (TypeError, ValueError) as error:
+        raise IllegalDecisionError(what, str(error)) from None
 
 
 def number_of(job_id: str) -> str:

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from batwatt.batsim import events as ev
@@ -17,19 +18,10 @@ from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.slurm.account import Account, Feed, PowerMeter, watts_of
-from batwatt.slurm.actions import Actions
+from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import WORKLOAD, Book, Journal, SlurmAttempt, same_decisions
-from batwatt.slurm.commands import (
-    ENDED,
-    HELD_BY_USER,
-    LATER,
-    REFUSALS,
-    SlurmCommands,
-    SlurmError,
-    SlurmJob,
-    Snapshot,
-    purpose,
-)
+from batwatt.slurm.commands import SlurmCommands, SlurmError, purpose
+from batwatt.slurm.snapshot import ENDED, HELD_BY_USER, LATER, REFUSALS, Handover, SlurmJob, Snapshot
 
 _log = logging.getLogger(__name__)
 TRIES = 3
@@ -55,6 +47,47 @@ TIRED_S = 3600.0
 """Time in s for which a job is left alone after `TRIES` starts that failed."""
 UNLIMITED_S = 7 * 86_400.0
 """Length in s of the profile of a job without a time limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSpec:
+    """Inputs of a session. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
+
+    `feed`: the power envelope, or None; schedulers of batwatt receive it, others with `tell_signals` only. `poll_s` is
+    in real seconds. `endpoint` empty: a socket in a folder of this user; `token`: shared secret of both sides.
+    `releases`: jobs with demands that the scheduler does not know are released to Slurm, else they stay on hold.
+    `keeps`: at the end nodes stay off and jobs on hold. `once`: the session ends when no job is left; else never.
+    """
+
+    platform: Path
+    handover: Handover
+    prefix: Path
+    operate: bool
+    scheduler: str | None
+    options: Mapping[str, Any]
+    endpoint: str
+    token: str | None
+    insecure: bool
+    patience_s: float | None
+    kill: KillRule
+    pstate_command: str
+    feed: Feed | None
+    meter: PowerMeter
+    poll_s: float
+    speed: float
+    fresh: bool
+    once: bool
+    tell_signals: bool
+    releases: bool
+    keeps: bool
+    metrics: Path | None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Values that must be the same for a session to go on after a restart."""
+        place = str(self.platform.resolve())
+        same = {"operate": self.operate, "scheduler": self.scheduler, "speed": self.speed}
+        return {"handover": str(self.handover), "platform": place, **same}
 
 
 @dataclass
@@ -96,55 +129,54 @@ class Watched:
         return self.out
 
 
-@dataclass
 class Bridge:
-    """A `Link` for the scheduler. `once`: the session ends when no job is left; else never.
+    """A `Link` for the scheduler. `past`: exchanges of the session that goes on.
 
-    `tells`: send the envelope to the scheduler; `past`: exchanges of the session that goes on; `poll_s` in real
-    seconds; `releases`: jobs that the scheduler cannot place are released to Slurm, else they stay on hold.
     `beat` is called with the bridge after each poll, and each attempt of one.
     """
 
-    machine: SlurmCommands
-    book: Book
-    actions: Actions
-    journal: Journal
-    account: Account
-    feed: Feed | None
-    meter: PowerMeter
-    clock: SessionClock
-    poll_s: float
-    once: bool
-    tells: bool
-    past: deque[tuple[ev.Message, ev.Reply]]
-    identity: Mapping[str, Any]
-    releases: bool = False
-    beat: Callable[[Bridge], None] = lambda bridge: None
-    ended: bool = False
-    polls: int = 0
-    polling_s: float = 0.0
-    polled_s: float = math.nan
-    """Time of the last poll that Slurm has answered, in s since 1970."""
-    failed_starts: int = 0
-    left: dict[str, str] = field(default_factory=dict)
-    """Why a job is not taken over, by its number."""
-    _begun: bool = False
-    _message: ev.Message = field(default_factory=lambda: ev.Message(0.0, []))
-    snapshot: Snapshot | None = None
-    _next_poll_s: float = 0.0
-    _pause_s: float = 0.0
-    _watched: Watched = field(default_factory=Watched)
-    _settled: bool = False
-    _tries: dict[str, int] = field(default_factory=dict)
-    """Starts that failed, by the number of the job."""
-    _skipped: dict[str, float] = field(default_factory=dict)
-    """Time at which a job is looked at again, monotonic."""
-    _pauses_s: dict[str, float] = field(default_factory=dict)
-    """Next pause of a job that a limit holds back."""
-    _totals_s: float = field(default_factory=time.monotonic)
-
-    def __post_init__(self) -> None:
-        self._pause_s = self.poll_s
+    def __init__(
+        self,
+        spec: SessionSpec,
+        machine: SlurmCommands,
+        book: Book,
+        actions: Actions,
+        journal: Journal,
+        account: Account,
+        clock: SessionClock,
+        past: deque[tuple[ev.Message, ev.Reply]],
+        identity: Mapping[str, Any],
+        beat: Callable[[Bridge], None],
+    ) -> None:
+        self.spec, self.machine, self.book, self.actions, self.journal = spec, machine, book, actions, journal
+        self.account, self.clock, self.past, self.identity, self.beat = account, clock, past, identity, beat
+        self.tells = spec.tell_signals
+        self.ended = False
+        self.polls = 0
+        self.polling_s = 0.0
+        self.polled_s = math.nan
+        """Time of the last poll that Slurm has answered, in s since 1970."""
+        self.failed_starts = 0
+        self.left: dict[str, str] = {}
+        """Why a job is not taken over, by its number."""
+        self.snapshot: Snapshot | None = None
+        self._message: ev.Message | None = None
+        self._next_poll_s = 0.0
+        self._silences = 0
+        """Attempts to reach Slurm since its last answer."""
+        self._watched = Watched()
+        self._settled = False
+        self._failures: list[tuple[str, bool]] = []
+        """Number of the job, and whether it counts as an attempt, of each start that failed by the present poll."""
+        self._busy: set[str] = set()
+        """Tasks with a command that had no answer when the present poll began: a job may be about to start."""
+        self._tries: dict[str, int] = {}
+        """Starts that failed, by the number of the job."""
+        self._skipped: dict[str, float] = {}
+        """Time at which a job is looked at again, monotonic."""
+        self._pauses_s: dict[str, float] = {}
+        """Next pause of a job that a limit holds back."""
+        self._totals_s = time.monotonic()
 
     # the protocol -----------------------------------------------------------------------------------------------
 
@@ -152,11 +184,10 @@ class Bridge:
         """Wait until there is something to tell; return the message. Raises SlurmError if Slurm cannot be read."""
         if self.past:
             message = self.past[0][0]
-        elif not self._begun:
+        elif self._message is None:
             message = ev.Message(0.0, [ev.SimulationBegins(0.0, self._begins())])
         else:
             message = self._next()
-        self._begun = True
         self.book.tell(message.events)
         self._message = message
         return message
@@ -173,6 +204,7 @@ class Bridge:
                 # hosts out of service were reported by the process before
                 self._watched.out = self.book.away
             return
+        assert self._message is not None
         self.journal.exchange(self._message, reply)
         if self.ended:
             return
@@ -195,51 +227,58 @@ class Bridge:
             if self.book.queries:
                 events.append(ev.Answer(now_s, self.account.energy.joules))
             if time.monotonic() >= self._next_poll_s:
+                feed, poll_s = self.spec.feed, self.spec.poll_s
                 try:
                     events += self._poll(now_s)
-                    if self._pause_s > self.poll_s:
+                    if self._silences:
                         self.journal.write("note", what="Slurm answers again")
-                    self._pause_s = self.poll_s
+                    self._silences = 0
                     # at a step of the envelope, too
-                    step_s = math.inf if self.feed is None else (self.feed.next_s(now_s) - now_s) / self.clock.speed
-                    self._next_poll_s = time.monotonic() + min(self._pause_s, max(0.05, step_s))
+                    step_s = math.inf if feed is None else (feed.next_s(now_s) - now_s) / self.clock.speed
+                    pause_s = min(poll_s, max(0.05, step_s))
                 except SlurmError as error:
                     # what has happened is found again at the next poll
-                    self._wait_longer(error)
+                    self._silent(now_s, error)
+                    pause_s = max(poll_s, min(SILENT_S, poll_s * 2.0 ** min(self._silences, 10)))
+                self._next_poll_s = time.monotonic() + pause_s
                 self.beat(self)
             due = [call for call in self.book.calls if call <= now_s]
             events += [ev.RequestedCall(now_s) for _ in due]
             if events and self.snapshot is not None:
                 return ev.Message(now_s, events)
-            if self.once and self.snapshot is not None and self._all_over(self.snapshot):
+            if self.spec.once and self.snapshot is not None and self._all_over(self.snapshot):
                 self.ended = True
                 return ev.Message(now_s, [ev.SimulationEnds(now_s)])
             call_s = ((self.book.calls[0] if self.book.calls else math.inf) - now_s) / self.clock.speed
             time.sleep(max(0.001, min(self._next_poll_s - time.monotonic(), call_s if self.snapshot else math.inf)))
 
-    def _wait_longer(self, error: SlurmError) -> None:
-        """Drop the snapshot after an error of Slurm and double the pause before the next poll, up to `SILENT_S`."""
-        if self._pause_s == self.poll_s:
+    def _silent(self, now_s: float, error: SlurmError) -> None:
+        """Drop the snapshot after an error of Slurm; the last power goes on, under the envelope of now."""
+        if not self._silences:
             _log.warning("%s; trying again", error)
             self.journal.write("note", what="Slurm is silent", why=str(error))
-        self._pause_s = min(SILENT_S, 2.0 * self._pause_s)
+        self._silences += 1
         self.snapshot = None
-        self._next_poll_s = time.monotonic() + self._pause_s
+        if self.spec.feed is not None and self.polls:
+            self.account.power(now_s, None, None, self.spec.feed.value(now_s))
 
     def _all_over(self, snapshot: Snapshot) -> bool:
         left = any(task.status not in ("over", "aside") for task in self.book.present.values())
-        return (
-            bool(self.book.generations)
-            and not left
-            and not any(job.handed and not job.ended and job.number not in self.left for job in snapshot.jobs.values())
-        )
+        left |= any(job.handed and not job.ended and job.number not in self.left for job in snapshot.jobs.values())
+        return bool(self.book.generations) and not left
 
     def _poll(self, now_s: float) -> list[ev.Event]:
         """Read Slurm, request missing changes, and return the events. Raises SlurmError."""
         began = time.monotonic()
+        self._failures.clear()
+        self._busy = self.actions.under_way()
         snapshot = self.machine.read(self.book.present)
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
-        cap_w = None if self.feed is None else self.feed.value(now_s)
+        # a poll that Slurm has not answered to its end finds the same failures again
+        for number, tried in self._failures:
+            self.failed_starts += 1
+            self._tries[number] = self._tries.get(number, 0) + tried
+        cap_w = None if self.spec.feed is None else self.spec.feed.value(now_s)
         last_w, last_s = self.book.sent
         # schedulers under an envelope decide when they receive it only, so it also comes with what has happened
         if self.tells and cap_w is not None and (events or cap_w != last_w or now_s - last_s >= STEP_S):
@@ -259,9 +298,8 @@ class Bridge:
         platform, account = self.book.platform, self.account
         real = self.machine.real
         watts = watts_of(platform, snapshot, self.book.pstate)
-        standard = [host.compute[0] for host in platform.hosts]
-        measured_w = self.meter.watts()
-        slurm_w = watts if real is None else watts_of(platform, real, standard)
+        measured_w = self.spec.meter.watts()
+        slurm_w = watts if real is None else watts_of(platform, real, [host.compute[0] for host in platform.hosts])
         if measured_w is not None:
             watts, slurm_w = (measured_w if real is None else watts), measured_w
         account.power(now_s, watts, slurm_w, cap_w)
@@ -322,7 +360,7 @@ class Bridge:
                 self._look_at_waiting(task, job, snapshot)
             elif task.status == "starting":
                 yield from self._look_at_started(now_s, task, job, snapshot)
-            elif task.status == "killing":
+            elif task.status == "killing" and task.id not in self._busy:
                 yield from self._look_at_killed(now_s, task, job)
             if job is None and task.status == "over":
                 book.forget(number)
@@ -331,6 +369,10 @@ class Bridge:
                 self._pauses_s.pop(number, None)
         for number in self.left.keys() - snapshot.jobs.keys():
             del self.left[number]
+        gone = [job for job in snapshot.jobs.values() if job.ours and job.waiting and not job.handed]
+        if gone := [job for job in gone if book.present[job.number].status in ("void", "over")]:
+            purpose.set("no longer handed over")
+            self._note_errors(self.machine.let_go(gone), "not given back")
         rows = sorted(snapshot.jobs.values(), key=lambda job: (job.submit_s, int(job.id), job.number))
         fresh = [job for job in rows if self._to_announce(job, snapshot)]
         for job in self._taken(fresh[:PORTION]):
@@ -386,21 +428,24 @@ class Bridge:
             return
         self._skip(job.number, why)
         errors = self.machine.leave([job], why)
-        if self.releases and not errors:
+        if self.spec.releases and not errors:
             errors = self.machine.let_go([job])
-        for error in errors.values():
-            self.journal.write("note", what="failed", job=job.number, why=str(error))
+        self._note_errors(errors)
+
+    def _note_errors(self, errors: Mapping[str, SlurmError], what: str = "failed") -> None:
+        for number, error in errors.items():
+            task = self.book.present.get(number)
+            self.journal.write("note", what=what, job=number if task is None else task.id, why=str(error))
 
     def _announced(self, now_s: float, job: SlurmJob) -> ev.Event:
-        walltime_s = job.limit_s * self.clock.speed
-        lasts_s = min(walltime_s, UNLIMITED_S)
+        lasts_s = min(job.limit_s * self.clock.speed, UNLIMITED_S)
         # work, not a delay: hosts with jobs draw their full power, and slower p-states make jobs longer
         flops = round(lasts_s * self.book.platform.fastest_flops, 6)
         job_id = self.book.next_id(job.number)
         raw = {
             "id": job_id,
             "subtime": round(min(max(self.clock.of_date(job.submit_s), 0.0), now_s), 6),
-            "walltime": round(walltime_s, 6) if walltime_s < math.inf else -1,
+            "walltime": self._walltime_s(job),
             "res": job.nodes,
             "profile": f"p{lasts_s:g}",
             "user": job.user,
@@ -416,9 +461,6 @@ class Bridge:
         elif not job.waiting:
             why = "was started by Slurm or another user"
         elif not job.handed:
-            for error in self.machine.let_go([job]).values():
-                self.journal.write("note", what="not given back", job=task.id, why=str(error))
-                return
             why = "is no longer handed over"
         elif not job.held:
             why = "was released by another user"
@@ -453,7 +495,7 @@ class Bridge:
             yield self._failed(now_s, task, "Slurm refused to start it", job=job)
         elif 0.0 <= task.launched_s < snapshot.begun_s:
             passed_s = snapshot.begun_s - task.launched_s
-            if job.held and job.mark is not None and job.mark.state == "started":
+            if job.held and job.started:
                 yield self._failed(now_s, task, f"is held again ({job.reason})", job=job)
             elif passed_s > LAUNCH_S or (passed_s > REFUSED_S and job.reason.startswith(REFUSALS)):
                 why = f"did not start within {passed_s:.0f} s ({job.reason})"
@@ -476,18 +518,14 @@ class Bridge:
         self, now_s: float, task: SlurmAttempt, why: str, *, tried: bool = True, job: SlurmJob | None = None
     ) -> ev.Event:
         """Return the end of a start that has failed; `job` still waits, and is put on hold again."""
-        if tried:
-            self._tries[task.number] = self._tries.get(task.number, 0) + 1
-        self.failed_starts += 1
+        self._failures.append((task.number, tried))
         self.journal.write("note", what="start failed", job=task.id, why=why)
         _log.warning("%s %s", task.id, why)
         if job is not None:
             purpose.set(task.id)
             # a hold of others stays, and ends the take-over
             others = job.held and not job.reason.startswith("BadConstraints")
-            errors = self.machine.let_go([job], release=False) if others else self.machine.take([job])
-            for error in errors.values():
-                self.journal.write("note", what="failed", job=task.id, why=str(error))
+            self._note_errors(self.machine.let_go([job], release=False) if others else self.machine.take([job]))
         return self._completed(now_s, task, "COMPLETED_FAILED")
 
     def _completed(self, now_s: float, task: SlurmAttempt, state: str, code: int = 0) -> ev.Event:

@@ -1,8 +1,4 @@
-"""Commands of Slurm, and the jobs and nodes that they report.
-
-The administrator's comment on a job is its mark. It states what the bridge has changed on the job, so that any process
-can restore it.
-"""
+"""The commands of Slurm, and a twin of a cluster whose commands change nothing in Slurm."""
 
 from __future__ import annotations
 
@@ -17,265 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 from batwatt.errors import BatwattError, InputError
-from batwatt.inputs.batch_logs import duration_s
 from batwatt.inputs.servers import expand
-
-MARK = "batwatt"
-"""First word of texts on jobs and nodes that the bridge has changed."""
-OFF = f"{MARK}: off"
-"""Reason of nodes that the bridge has drained."""
-HELD_BY_USER = "JobHeldUser"
-_FAILURES = ("FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "REVOKED")
-ENDED = {
-    "COMPLETED": "COMPLETED_SUCCESSFULLY",
-    "TIMEOUT": "COMPLETED_WALLTIME_REACHED",
-    **dict.fromkeys(("CANCELLED", "PREEMPTED"), "COMPLETED_KILLED"),
-    **dict.fromkeys(_FAILURES, "COMPLETED_FAILED"),
-}
-"""Slurm's final states of a job -> Batsim's."""
-WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"))
-LATER = ("JobArrayTaskLimit", "Reservation", "Licenses", "QOS", "Assoc", "PartitionTimeLimit", "PartitionNodeLimit")
-"""Beginnings of reasons for which a job waits that are no lack of nodes."""
-REFUSALS = (
-    *LATER,
-    "BadConstraints",
-    "ReqNodeNotAvail",
-    "DependencyNever",
-    "Partition",
-    "NodeDown",
-    "JobHeld",
-    "launch",
-)
-"""Beginnings of reasons after which a start does not come by itself."""
-BUSY = ("allocated", "mixed", "completing")
-_BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
-
-
-class SlurmError(BatwattError):
-    """A command of Slurm failed; the text names it and the reason, `output` is what it printed."""
-
-    output = ""
-
-
-class SlurmSilentError(SlurmError):
-    """Slurm's controller does not answer."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """The mark of a job: held by the bridge, started and not yet seen to run, or left to Slurm.
-
-    `why`: text for administrators; `nodes`: the range of nodes that the job was submitted with, where it had one;
-    `before`: the comment before.
-    """
-
-    state: Literal["held", "started", "left"]
-    why: str = ""
-    nodes: str = ""
-    before: str = ""
-
-    @classmethod
-    def of(cls, comment: str) -> Mark | None:
-        """Return the mark in an administrator's comment; None without one."""
-        match = _MARK.fullmatch(comment)
-        return None if match is None else cls(match[1], match[2] or "", match[3] or "", match[4] or "")  # type: ignore[arg-type]
-
-    def __str__(self) -> str:
-        why = " " + re.sub(r"[\[\]\s]+", " ", self.why).strip() if self.why else ""
-        nodes = f" [nodes {self.nodes}]" if self.nodes else ""
-        return f"{MARK}: {self.state}{why}{nodes}" + (f" [was {self.before}]" if self.before else "")
-
-
-_MARK = re.compile(rf"{MARK}: (held|started|left)(?: ([^\[]*?))?(?: \[nodes (\d+-\d+)\])?(?: \[was (.*)\])?", re.DOTALL)
-
-
-_NONE = frozenset(("", "(null)", "N/A"))
-
-
-def _cell(column: str, read: Callable[[str], Any] = str) -> Any:
-    """Return a field of a dataclass that is read from a column of squeue."""
-    return field(metadata={"column": column, "read": read})
-
-
-def _limit_s(text: str) -> float:
-    limit_s = duration_s(text)
-    return math.inf if math.isnan(limit_s) else limit_s
-
-
-def _date_s(text: str) -> float:
-    """Return a time in s since 1970 as squeue prints it with SLURM_TIME_FORMAT=%s; NaN for N/A."""
-    return float(text) if text.isdecimal() else math.nan
-
-
-def _exit_code(text: str) -> int:
-    """Return the exit code of `code:signal`, or of the status of wait() that older Slurms print; 128 + signal."""
-    code, colon, signal = text.partition(":")
-    status = int(code or 0)
-    if colon:
-        return status or (128 + int(signal) if int(signal or 0) else 0)
-    return status >> 8 or (128 + (status & 127) if status & 127 else 0)
-
-
-@dataclass(frozen=True, slots=True)
-class SlurmJob:
-    """A row of squeue. Times in s since 1970 (NaN: none), `limit_s` in s (infinite: none).
-
-    `required`: the nodes that it requires. `handed`: it is in the partition, or has the QOS, by which jobs are handed
-    over. `range`: minimum and maximum of nodes, where they differ; `demand`: an option of its submission that no
-    scheduler for Batsim can honour. `number` is that of its task in an array, `id` that of the whole array while it
-    waits. `depends`: it waits for another job.
-    """
-
-    required: str
-    handed: bool
-    mark: Mark | None
-    range: str
-    demand: str
-    number: str = _cell("JobArrayID")
-    id: str = _cell("JobID")
-    state: str = _cell("State")
-    reason: str = _cell("Reason")
-    nodes: int = _cell("NumNodes", lambda text: int(text.partition("-")[0]))
-    limit_s: float = _cell("TimeLimit", _limit_s)
-    user: str = _cell("UserName")
-    depends: bool = _cell("Dependency", lambda text: text not in _NONE)
-    submit_s: float = _cell("SubmitTime", _date_s)
-    begin_s: float = _cell("EligibleTime", _date_s)
-    start_s: float = _cell("StartTime", _date_s)
-    end_s: float = _cell("EndTime", _date_s)
-    restarts: int = _cell("RestartCnt", lambda text: int(text or 0))
-    held: bool = _cell("PriorityLong", lambda text: text == "0")
-    exit_code: int = _cell("exit_code", _exit_code)
-    hosts: tuple[str, ...] = _cell("NodeList", expand)
-    comment: str = _cell("admin_comment", lambda text: text.removeprefix("(null)"))
-
-    @property
-    def waiting(self) -> bool:
-        """True if the job has not begun, or has been put back into the queue."""
-        return self.state in WAITING
-
-    @property
-    def ended(self) -> bool:
-        """True if the job is over."""
-        return self.state in ENDED
-
-    @property
-    def running(self) -> bool:
-        """True if the job has nodes."""
-        return not (self.waiting or self.ended)
-
-    def startable(self, now_s: float) -> bool:
-        """Return whether the job waits for nothing but nodes, at a time in s since 1970.
-
-        Slurm delays what it has put back by two minutes; that does not count.
-        """
-        later = self.depends or self.reason.startswith(LATER) or (self.begin_s > now_s and self.restarts == 0)
-        return self.waiting and not later
-
-    @property
-    def ours(self) -> bool:
-        """True if the bridge has taken the job over."""
-        return self.mark is not None and self.mark.state != "left"
-
-    def marked(self, state: Literal["held", "started", "left"], why: str = "") -> str:
-        """Return the comment that marks the job, with what its present one holds."""
-        mark = self.mark or Mark("held", nodes=self.range, before=self.comment)
-        return str(replace(mark, state=state, why=why))
-
-    @property
-    def before(self) -> str:
-        """The comment without a mark."""
-        return self.comment if self.mark is None else self.mark.before
-
-
-def _flagged(*flags: str) -> property:
-    return property(lambda node: not node.flags.isdisjoint(flags))
-
-
-@dataclass(frozen=True, slots=True)
-class SlurmNode:
-    """A row of sinfo; `flags` are the parts of its complete state."""
-
-    name: str
-    flags: frozenset[str]
-    cores: int
-    reason: str = ""
-
-    switching_on = _flagged("powering_up", "power_up")
-    """True if the node boots, or is about to."""
-    switching_off = _flagged("powering_down", "power_down")
-    """True if the node shuts down, or is about to."""
-    busy = _flagged(*BUSY)
-    """True if jobs hold the node."""
-    drained = _flagged("drain")
-    """True if Slurm starts nothing on the node."""
-    reserved = _flagged("reserved")
-    """True if the node is part of a reservation that is active."""
-
-    @property
-    def off(self) -> bool:
-        """True if the node is powered down."""
-        return "powered_down" in self.flags and not self.switching_on
-
-    @property
-    def marked(self) -> bool:
-        """True if the node was drained by us."""
-        # Slurm appends to the reason of a node that does not boot
-        return self.drained and self.reason == OFF
-
-    @property
-    def power(self) -> str:
-        """Word for the state of its power."""
-        if self.switching_on or self.switching_off:
-            return "switching"
-        return "off" if self.off else "on"
-
-    @property
-    def up(self) -> bool:
-        """True if the node has booted and answers."""
-        return self.power == "on" and not self.flags & _BROKEN
-
-    @property
-    def broken(self) -> bool:
-        """True if the node is out of service for Slurm, reserved, or an administrator has drained it."""
-        # a node that is off or boots does not respond, and is well
-        down = self.flags & (_BROKEN if self.power == "on" else _BROKEN - {"not_responding"})
-        return bool(down) or self.reserved or (self.drained and not self.marked)
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """State of Slurm at a time in s since 1970: jobs by number, nodes by name.
-
-    `begun_s`: begin of the read, monotonic.
-    """
-
-    time_s: float
-    begun_s: float
-    jobs: Mapping[str, SlurmJob]
-    nodes: Mapping[str, SlurmNode]
-
+from batwatt.model.platform import Platform
+from batwatt.slurm.snapshot import BUSY, FIELDS, NONE, OFF, Handover, Mark, SlurmJob, SlurmNode, Snapshot, job_of
 
 OLDEST = (20, 11)
 """The oldest Slurm whose formats are read."""
-_DEMANDS = {
-    "Feature": "--constraint",
-    "ReqNodes": "--nodelist",
-    "Licenses": "--licenses",
-    "tres-per-node": "--gres",
-    "tres-per-job": "--gpus",
-    "tres-per-socket": "--gpus-per-socket",
-    "tres-per-task": "--gpus-per-task",
-    "Reservation": "--reservation",
-    "HetJobID": "a heterogeneous job",
-}
-"""Fields of squeue with what no scheduler for Batsim knows of -> option of sbatch."""
-_CELLS = {cell.name: cell.metadata for cell in fields(SlurmJob) if cell.metadata}
-_FIELDS = (*(cell["column"] for cell in _CELLS.values()), "Partition", "QOS", "MaxNodes", "Contiguous", *_DEMANDS)
 _OF_ONE = ("numnodes=", "reqnodelist=")
 _SILENT = ("Unable to contact", "Unexpected message", "not connected", "imed out", "Connection refused", "Zero Bytes",
            "standby", "authentication", "Munge")  # fmt: skip
@@ -296,15 +43,14 @@ Watch = Callable[[Sequence[str], str], None]
 """Called with the words of a command that changes something, and an error or an empty text."""
 
 
-@dataclass(frozen=True)
-class Handover:
-    """Mark of the jobs that are handed over: the name of a partition or of a QOS."""
+class SlurmError(BatwattError):
+    """A command of Slurm failed; the text names it and the reason, `output` is what it printed."""
 
-    kind: str
-    value: str
+    output = ""
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.value}"
+
+class SlurmSilentError(SlurmError):
+    """Slurm's controller does not answer."""
 
 
 class SlurmCommands:
@@ -449,37 +195,24 @@ class SlurmCommands:
         # the long format of squeue lacks them
         text = self.run("squeue", "-h", "-r", "-t", "pending", *self._narrow, "-o", "%i %x")
         rows = (line.split() for line in text.splitlines())
-        return {row[0]: set(expand(row[1])) for row in rows if len(row) == 2 and row[1] not in _NONE}
+        return {row[0]: set(expand(row[1])) for row in rows if len(row) == 2 and row[1] not in NONE}
 
     def _jobs(self, *narrow: str) -> dict[str, SlurmJob]:
         # a comment may hold anything, also lines that look like rows: its author cannot guess the separator
         mark = secrets.token_hex(8)
         text = self.run(
-            "squeue", "-h", "-r", "-t", "all", *narrow, "-O", ",".join(f"{name}:|{mark}|" for name in _FIELDS)
+            "squeue", "-h", "-r", "-t", "all", *narrow, "-O", ",".join(f"{name}:|{mark}|" for name in FIELDS)
         )
         jobs = {}
         cells = text.split(f"|{mark}|")
-        for i in range(0, len(cells) - len(_FIELDS), len(_FIELDS)):
-            job = self._job([cell.strip() for cell in cells[i : i + len(_FIELDS)]])
+        for i in range(0, len(cells) - len(FIELDS), len(FIELDS)):
+            row = [cell.strip() for cell in cells[i : i + len(FIELDS)]]
+            try:
+                job = job_of(row, self.handover)
+            except ValueError:
+                raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row)}") from None
             jobs[job.number] = job
         return jobs
-
-    def _job(self, row: Sequence[str]) -> SlurmJob:
-        value = dict(zip(_FIELDS, row, strict=True))
-        places = value["Partition" if self.handover.kind == "partition" else "QOS"].split(",")
-        try:
-            cells = {name: cell["read"](value[cell["column"]]) for name, cell in _CELLS.items()}
-            nodes, most = cells["nodes"], int(value["MaxNodes"] or 0)
-            return SlurmJob(
-                **cells,
-                required="" if value["ReqNodes"] in _NONE else value["ReqNodes"],
-                handed=self.handover.value in places,
-                mark=Mark.of(cells["comment"]),
-                range=f"{nodes}-{most}" if most > nodes else "",
-                demand=_demand(value, nodes) or (f"--{self.handover.kind}={','.join(places)}" if places[1:] else ""),
-            )
-        except ValueError:
-            raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row)}") from None
 
     def nodes(self) -> dict[str, SlurmNode]:
         """Read the nodes; those that Slurm lacks have no cores. Raises SlurmError."""
@@ -538,9 +271,13 @@ class SlurmCommands:
 
     def requeue_held(self, job: SlurmJob) -> None:
         """Put a job back into the queue, on hold; one that runs only if it has not finished meanwhile."""
+        mark = f"admincomment={job.marked('held')}"
         if not job.ended:
-            self.change("scontrol", "update", f"jobid={job.number}", f"admincomment={job.marked('held')}")
+            self.change("scontrol", "update", f"jobid={job.number}", mark)
         self.change("scontrol", "requeuehold", *(() if job.ended else ("Incomplete",)), job.number)
+        if job.ended:
+            # before that there was no job to mark
+            self._update([job], lambda job: (mark,))
 
     def _update(
         self, jobs: Sequence[SlurmJob], words_of: Callable[[SlurmJob], tuple[str, ...]]
@@ -597,14 +334,6 @@ class SlurmCommands:
         self.change("scontrol", "update", f"nodename={','.join(names)}", *SWITCHES[what])
 
 
-def _demand(value: Mapping[str, str], nodes: int) -> str:
-    """Return the first option in a row of squeue that no scheduler for Batsim can honour; empty without one."""
-    for name, option in _DEMANDS.items():
-        if value[name] not in _NONE:
-            return f"{option}={value[name]}"
-    return "--contiguous" if value["Contiguous"] == "1" and nodes > 1 else ""
-
-
 def _restored(job: SlurmJob) -> tuple[str, ...]:
     """Return the words that undo the changes of a start, after which the job requires nodes."""
     left = job.mark is not None and job.mark.state == "left"
@@ -612,3 +341,162 @@ def _restored(job: SlurmJob) -> tuple[str, ...]:
         return ()
     nodes = (f"numnodes={job.mark.nodes}",) if job.mark is not None and job.mark.nodes else ()
     return (*nodes, "reqnodelist=")
+
+
+_POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
+
+
+@dataclass(slots=True)
+class _Virtual:
+    """A job here; times in s since 1970. `row` is the last that Slurm has reported of it."""
+
+    row: SlurmJob
+    held: bool = False
+    hosts: tuple[str, ...] = ()
+    start_s: float = math.nan
+    restarts: int = 0
+    ran_s: float = math.nan
+    """Run time in Slurm in s; NaN until it has ended there."""
+    final: str = ""
+    """Its state in Slurm, once it has ended there."""
+    end_s: float = math.nan
+
+
+class Twin(SlurmCommands):
+    """The commands of a cluster that is read only: their changes are made here."""
+
+    def __init__(self, handover: Handover, platform: Platform, watch: Watch, speed: float) -> None:
+        super().__init__(handover, [host.name for host in platform.hosts], watch)
+        self._hosts = {host.name: host for host in platform.hosts}
+        self._speed = speed
+        self._virtual: dict[str, _Virtual] = {}
+        self._before: set[str] | None = None
+        self._switch: dict[str, tuple[bool, float]] = {}
+        """Node -> True if it goes on, False if off, and the time at which it is there, in s since 1970."""
+        self._marked: set[str] = set()
+        self._now_s = 0.0
+
+    def read(self, tracked: Iterable[str] = ()) -> Snapshot:
+        """Read Slurm, and return the snapshot under the scheduler's decisions. Raises SlurmError."""
+        self.real = real = super().read(tracked)
+        self._now_s = real.time_s
+        if self._before is None:
+            # what runs already is not the scheduler's
+            self._before = {job.number for job in real.jobs.values() if not job.waiting}
+        for number, job in real.jobs.items():
+            if job.handed and number not in self._before:
+                self._virtual.setdefault(number, _Virtual(job)).row = job
+        # also those that Slurm has forgotten, as it does minutes after their end
+        jobs = {**real.jobs, **{number: self._overlay(virtual) for number, virtual in self._virtual.items()}}
+        for number in self._virtual.keys() - real.jobs.keys():
+            if not math.isnan(self._virtual[number].end_s):
+                del self._virtual[number]
+        ours = {name for number in self._virtual if jobs[number].running for name in jobs[number].hosts}
+        theirs = {name for virtual in self._virtual.values() if virtual.row.running for name in virtual.row.hosts}
+        nodes = {name: self._node(node, theirs, ours) for name, node in real.nodes.items()}
+        return Snapshot(real.time_s, real.begun_s, jobs, nodes)
+
+    def _overlay(self, virtual: _Virtual) -> SlurmJob:
+        job = virtual.row
+        if job.ended and not virtual.final:
+            ran_s = job.end_s - job.start_s
+            virtual.ran_s, virtual.final = (ran_s if ran_s > 0.0 and job.hosts else 0.0), job.state
+        begun = not math.isnan(virtual.start_s)
+        if math.isnan(virtual.end_s) and begun:
+            # whatever Slurm does, no run is longer than its limit
+            end_s = virtual.start_s + (min(virtual.ran_s, job.limit_s) if virtual.final else job.limit_s)
+            if self._now_s >= end_s:
+                virtual.end_s, virtual.final = end_s, virtual.final or "TIMEOUT"
+        elif math.isnan(virtual.end_s) and virtual.final == "CANCELLED" and virtual.ran_s == 0.0:
+            virtual.end_s = self._now_s
+        over = not math.isnan(virtual.end_s)
+        # what its user keeps back in Slurm is kept back here
+        held = job.waiting and job.held and not (virtual.held or over or begun)
+        return replace(
+            job,
+            state=virtual.final if over else "RUNNING" if begun else "PENDING",
+            reason="held in Slurm" if held else "",
+            held=virtual.held or held,
+            mark=Mark("held") if virtual.held else None,
+            start_s=virtual.start_s,
+            end_s=virtual.end_s,
+            restarts=virtual.restarts,
+            hosts=virtual.hosts if begun or over else (),
+        )
+
+    def _node(self, node: SlurmNode, theirs: set[str], ours: set[str]) -> SlurmNode:
+        flags = set(node.flags) if node.broken else set(node.flags - _POWER - {"not_responding"})
+        if node.name in theirs:
+            flags = flags.difference(BUSY) | {"idle"}
+        if node.name in ours:
+            flags = (flags - {"idle"}) | {"allocated"}
+        on, there_s = self._switch.get(node.name, (True, 0.0))
+        if self._now_s < there_s:
+            flags.add("powering_up" if on else "powering_down")
+        elif not on:
+            flags.add("powered_down")
+        marked = node.name in self._marked
+        reason = OFF if marked else node.reason
+        return SlurmNode(node.name, frozenset(flags | ({"drain"} if marked else set())), node.cores, reason)
+
+    # changing ---------------------------------------------------------------------------------------------------
+
+    def change(self, *words: str) -> None:
+        """Raise AssertionError: nothing that changes Slurm may get here."""
+        raise AssertionError(f"a shadow does not change Slurm: {' '.join(words)}")
+
+    def _would(self, *words: str, jobs: Iterable[str] = (), **values: Any) -> dict[str, SlurmError]:
+        """Report a command and set values of jobs here, by their numbers; return no errors."""
+        self._watch(words, "")
+        for number in jobs:
+            for name, value in values.items():
+                setattr(self._virtual[number], name, value)
+        return {}
+
+    def take(self, jobs: Sequence[SlurmJob], why: str = "") -> dict[str, SlurmError]:
+        """See `SlurmCommands`."""
+        numbers = [job.number for job in jobs]
+        return self._would("hold", *numbers, *([why] if why else []), jobs=numbers, held=True)
+
+    def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
+        """See `SlurmCommands`; the job starts at once."""
+        values = {"held": False, "hosts": tuple(hosts), "start_s": self._now_s}
+        self._would("start", job.number, ",".join(hosts), jobs=[job.number], **values)
+
+    def confirm(self, jobs: Sequence[SlurmJob]) -> dict[str, SlurmError]:
+        """See `SlurmCommands`."""
+        return {}
+
+    def leave(self, jobs: Sequence[SlurmJob], why: str) -> dict[str, SlurmError]:
+        """See `SlurmCommands`."""
+        return self._would("leave", *(job.number for job in jobs), why)
+
+    def let_go(self, jobs: Sequence[SlurmJob], *, release: bool = True) -> dict[str, SlurmError]:
+        """See `SlurmCommands`."""
+        return self._would("release", *(job.number for job in jobs))
+
+    def requeue_held(self, job: SlurmJob) -> None:
+        """See `SlurmCommands`."""
+        values = {"held": True, "hosts": (), "start_s": math.nan, "end_s": math.nan, "restarts": job.restarts + 1}
+        self._would("requeue", job.number, jobs=[job.number], **values)
+
+    def cancel(self, number: str) -> None:
+        """See `SlurmCommands`."""
+        self._would("cancel", number, jobs=[number], final="CANCELLED", end_s=self._now_s)
+
+    def signal(self, number: str, name: str) -> None:
+        """See `SlurmCommands`; the job stays until the grace is over."""
+        self._would("signal", number, name)
+
+    def switch(self, what: str, names: Sequence[str]) -> None:
+        """See `SlurmCommands`; nodes switch in the times of the platform."""
+        self._would(what, ",".join(names))
+        if what == "drain":
+            self._marked.update(names)
+        elif what == "undrain":
+            self._marked.difference_update(names)
+        else:
+            for name in names:
+                host, on = self._hosts[name], what == "power_up"
+                state = host.sleeps[0].switch_on if on else host.sleeps[0].switch_off
+                self._switch[name] = (on, self._now_s + host.pstates[state].duration_s / self._speed)

@@ -13,21 +13,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from batwatt.errors import BatwattError, InputError
-from batwatt.files import write_text
+from batwatt.files import write_json, write_text
+from batwatt.slurm.account import Notices
+from batwatt.slurm.book import date_text
 from batwatt.slurm.bridge import Bridge
-from batwatt.slurm.commands import MARK, SlurmCommands, SlurmError, SlurmSilentError
+from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError
+from batwatt.slurm.snapshot import MARK
 
 _log = logging.getLogger(__name__)
 BEAT_S = 60.0
 """Period in s in which a session renews its mark on the nodes."""
 STALE_S = 4.0 * BEAT_S
 """Age in s of a mark from which on its session is taken for dead."""
-_MARK = re.compile(rf"{MARK} (\S+) (\w+ \S+) (\S+)(?: \[was (.*)\])?", re.DOTALL)
+_MARK = re.compile(rf"{MARK} (\S+) (\w+ \S+) (\d{{4}}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00))(?: \[was (.*)\])?", re.DOTALL)
 
 
 class OtherSessionError(BatwattError):
@@ -90,12 +93,9 @@ class ClusterLock:
         return ""
 
     def _mark(self) -> None:
-        date = datetime.now(UTC).isoformat(timespec="seconds")
-        text = f"{MARK} {self._host} {self._slurm.handover} {date}"
-        before = self._before()
-        self._slurm.comment_nodes(
-            {name: text + (f" [was {comment}]" if comment else "") for name, comment in before.items()}
-        )
+        text = f"{MARK} {self._host} {self._slurm.handover} {date_text()}"
+        before = self._before().items()
+        self._slurm.comment_nodes({name: text + (f" [was {comment}]" if comment else "") for name, comment in before})
         self._next_s = time.monotonic() + BEAT_S
 
     def _before(self, *, own: bool = False) -> dict[str, str]:
@@ -108,19 +108,32 @@ class ClusterLock:
         return comments
 
 
-METRICS = {
-    "cap_watts": ("gauge", "Envelope in W."),
-    "power_watts": ("gauge", "Power of the nodes in W, measured or by the platform."),
-    "energy_joules_total": ("counter", "Energy of the session in J."),
-    "energy_above_cap_joules_total": ("counter", "Energy above the envelope in J."),
-    "jobs": ("gauge", "Jobs of the scheduler by state."),
-    "nodes": ("gauge", "Nodes by state."),
-    "jobs_not_taken": ("gauge", "Jobs that are handed over but not taken."),
-    "failed_starts_total": ("counter", "Starts that failed."),
-    "last_poll_timestamp_seconds": ("gauge", "Time of the last answer of Slurm, in s since 1970."),
-    "poll_seconds": ("gauge", "Mean time of a poll in s."),
+FIGURES = {
+    "cap_w": ("cap_watts", "gauge", "Envelope in W."),
+    "power_w": ("power_watts", "gauge", "Power of the nodes in W, measured or by the platform."),
+    "energy_j": ("energy_joules_total", "counter", "Energy of the session in J."),
+    "energy_above_cap_j": ("energy_above_cap_joules_total", "counter", "Energy above the envelope in J."),
+    "jobs": ("jobs", "gauge", "Jobs of the scheduler by state."),
+    "nodes": ("nodes", "gauge", "Nodes by state."),
+    "not_taken": ("jobs_not_taken", "gauge", "Jobs that are handed over but not taken."),
+    "failed_starts": ("failed_starts_total", "counter", "Starts that failed."),
+    "last_poll_s": ("last_poll_timestamp_seconds", "gauge", "Time of the last answer of Slurm, in s since 1970."),
+    "poll_s": ("poll_seconds", "gauge", "Mean time of a poll in s."),
 }
-"""Figure -> type and help in Prometheus' text format, under the prefix `batwatt_slurm_`."""
+"""Key of the status -> name under `batwatt_slurm_`, type and help in Prometheus' text format."""
+
+
+def metrics_text(status: Mapping[str, Any]) -> str:
+    """Return a status in Prometheus' text format."""
+    lines = []
+    for key, (name, kind, text) in FIGURES.items():
+        value: Any = len(status[key]) if key == "not_taken" else status[key]
+        by_state = isinstance(value, dict)
+        rows = {f'{{state="{state}"}}': n for state, n in value.items()} if by_state else {"": value}
+        if rows and value is not None:
+            lines += [f"# HELP batwatt_slurm_{name} {text}", f"# TYPE batwatt_slurm_{name} {kind}"]
+            lines += [f"batwatt_slurm_{name}{label} {number:.10g}" for label, number in rows.items()]
+    return "\n".join(lines) + "\n"
 
 
 @dataclass
@@ -131,32 +144,32 @@ class Presence:
     metrics: Path | None
     about: str
     lock: ClusterLock | None = None
-    _warned: str = ""
     manager: str = field(default_factory=lambda: os.environ.get("NOTIFY_SOCKET", ""))
+    _notices: Notices = field(default_factory=Notices)
 
     def beat(self, bridge: Bridge) -> None:
-        """Tell how the session stands after a poll. Raises InputError, OtherSessionError."""
+        """Tell how the session stands after a poll. Raises OtherSessionError."""
         status = self.status(bridge)
-        try:
+        with self._warns():
             self._write(status)
-        except BatwattError as error:
-            # a session goes on without
-            self._warn(str(error))
         cap = "" if status["cap_w"] is None else f" of {status['cap_w']:g}"
         self.notify(f"READY=1\nWATCHDOG=1\nSTATUS={status['power_w']:g}{cap} W, {status['jobs']}\n")
         if self.lock is not None and status["state"] == "running":
-            with suppress(SlurmError):
+            with self._warns():
                 self.lock.beat()
 
-    def _warn(self, text: str) -> None:
-        if text != self._warned:
-            _log.warning("%s", text)
-        self._warned = text
+    @contextmanager
+    def _warns(self) -> Iterator[None]:
+        """Warn once of an error without which the session goes on. Raises OtherSessionError."""
+        try:
+            yield
+        except (InputError, SlurmError) as error:
+            self._notices.warn(str(error))
 
     def end(self, state: str) -> None:
         """Tell that the session ends, or has ended."""
         with suppress(OSError, ValueError, BatwattError):
-            self._write({**json.loads(self.path.read_text(encoding="utf-8")), "state": state, "time": _date()})
+            self._write({**json.loads(self.path.read_text(encoding="utf-8")), "state": state, "time": date_text()})
         self.notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=600000000\n")
 
     def status(self, bridge: Bridge) -> dict[str, Any]:
@@ -170,7 +183,7 @@ class Presence:
         return {
             "session": self.about,
             "state": "running" if snapshot is not None else "waiting for Slurm",
-            "time": _date(),
+            "time": date_text(),
             "last_poll_s": None if math.isnan(bridge.polled_s) else bridge.polled_s,
             "poll_s": bridge.polling_s / max(1, bridge.polls),
             "cap_w": account.cap_w,
@@ -184,7 +197,7 @@ class Presence:
         }
 
     def _write(self, status: Mapping[str, Any]) -> None:
-        write_text(self.path, json.dumps(status, indent=2) + "\n")
+        write_json(self.path, status)
         if self.metrics is not None:
             write_text(self.metrics, metrics_text(status))
 
@@ -194,30 +207,3 @@ class Presence:
             address = "\0" + self.manager[1:] if self.manager.startswith("@") else self.manager
             with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
                 one.sendto(text.encode(), address)
-
-
-def _date() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def metrics_text(status: Mapping[str, Any]) -> str:
-    """Return a status in Prometheus' text format."""
-    values: dict[str, Mapping[str, Any]] = {
-        "cap_watts": {"": status["cap_w"]},
-        "power_watts": {"": status["power_w"]},
-        "energy_joules_total": {"": status["energy_j"]},
-        "energy_above_cap_joules_total": {"": status["energy_above_cap_j"]},
-        "jobs": {f'{{state="{state}"}}': number for state, number in status["jobs"].items()},
-        "nodes": {f'{{state="{state}"}}': number for state, number in status["nodes"].items()},
-        "jobs_not_taken": {"": len(status["not_taken"])},
-        "failed_starts_total": {"": status["failed_starts"]},
-        "last_poll_timestamp_seconds": {"": status["last_poll_s"]},
-        "poll_seconds": {"": status["poll_s"]},
-    }
-    lines = []
-    for name, (kind, text) in METRICS.items():
-        rows = {label: value for label, value in values[name].items() if value is not None}
-        if rows:
-            lines += [f"# HELP batwatt_slurm_{name} {text}", f"# TYPE batwatt_slurm_{name} {kind}"]
-            lines += [f"batwatt_slurm_{name}{label} {value:.10g}" for label, value in rows.items()]
-    return "\n".join(lines) + "\n"
