@@ -3,10 +3,15 @@
 import json
 import math
 import os
+import resource
 import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from zlib import crc32
 
 import pytest
 from waiting import wait_for
@@ -20,7 +25,7 @@ from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import Book, Journal, same_decisions
 from batwatt.slurm.bridge import Bridge, SessionClock, Watched
 from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError
-from batwatt.slurm.presence import ClusterLock, OtherSessionError
+from batwatt.slurm.presence import ClusterLock, OtherSessionError, Presence
 from batwatt.slurm.session import Session
 from batwatt.slurm.snapshot import FIELDS, Handover, Mark, SlurmNode, Snapshot, _exit_code, job_of
 
@@ -250,6 +255,43 @@ def test_a_full_journal_goes_on_in_a_new_file(tmp_path):
     assert [row["begin_s"] for row in begins] == [11.0, 10.0, 2.0]
 
 
+def test_a_journal_is_not_closed_under_the_line_of_another_thread(tmp_path, monkeypatch):
+    journal, (inside, goes_on) = Journal(tmp_path / "j.jsonl"), (threading.Event(), threading.Event())
+    journal.begin(begin_s=1.0)
+
+    def slow(text):
+        inside.set()
+        goes_on.wait(20.0)
+        return crc32(text)
+
+    with ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr("zlib.crc32", slow)
+        line = pool.submit(journal.write, "do", command="squeue")
+        inside.wait(20.0)
+        new = pool.submit(journal.begin, begin_s=2.0)
+        assert not wait([new], 0.2).done
+        goes_on.set()
+        assert line.result() is new.result() is None
+    journal.close()
+    kinds = [[row["kind"] for row in Journal(tmp_path / name)._rows()] for name in ("j.jsonl.1", "j.jsonl")]
+    assert kinds == [["begin", "do"], ["begin"]]
+
+
+def test_a_full_disk_leaves_a_journal_that_is_resumed(tmp_path):
+    journal, _ = journal_of_a_session(tmp_path / "j.jsonl")
+    journal.resume()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 20, limits[1]))
+    try:
+        with pytest.raises(OSError):
+            journal.write("note", what="too long")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    journal.write("note", what="there is room again")
+    journal.close()
+    assert [row["n"] for row in Journal(journal.path)._rows()] == [1, 2, 3, 4, 5]
+
+
 OTHERS_FILE = "is a pipe, or also the file of another name"
 
 
@@ -416,6 +458,24 @@ def test_a_file_that_is_no_journal(tmp_path):
         Journal(tmp_path / "pipe.jsonl").session()
 
 
+def test_a_job_that_ended_before_a_restart_is_in_the_account_once(tmp_path):
+    """The last totals may be older than the end of a job, which Slurm still reports."""
+    platform = read_platform("platforms/small.xml")
+    account = Account(platform, tmp_path / "s", shadow=False)
+    account.open(resumed=False)
+    account._rows |= {number: _AccountRow("ada", 1, 5.0, 15.0) for number in ("7_1", "8")}
+    totals = json.loads(json.dumps(account.totals(), allow_nan=False))
+    account._rows["7_1"].state = "COMPLETED"
+    account._finish("7_1")
+    job = replace(job_of_row(Partition="green"), state="COMPLETED", hosts=("n1",), start_s=15.0, end_s=20.0)
+    for last in (totals, None):
+        again = Account(platform, tmp_path / "s", shadow=False)
+        again.open(last, resumed=True)
+        again.jobs(Snapshot(30.0, 0.0, {"7_1": job}, {}), {"7_1"}, None, lambda date_s: date_s)
+        assert len((tmp_path / "s_starts.csv").read_text().splitlines()) == 2
+        assert again.waits[""] == [10.0] * (1 if last is None else 2)
+
+
 def test_the_account_of_a_session_has_no_formulas(tmp_path):
     account = Account(read_platform("platforms/small.xml"), tmp_path / "out/s", shadow=False)
     account.open(resumed=False)
@@ -472,6 +532,137 @@ def test_a_session_that_was_killed_elsewhere_frees_the_cluster_after_minutes():
         lock = ClusterLock(nodes, "test-cluster")
         with pytest.raises(OtherSessionError, match="elsewhere operates partition green"):
             lock.beat()
+
+
+def test_a_comment_that_begins_like_a_mark_is_none():
+    nodes = Nodes()
+    nodes.comments["n1"] = "batwatt is down since yesterday"
+    with ClusterLock(nodes, "test-cluster").held():
+        assert nodes.comments["n1"].endswith(" [was batwatt is down since yesterday]")
+    assert nodes.comments["n1"] == "batwatt is down since yesterday"
+
+
+def test_a_mark_that_cannot_be_renewed_is_warned_of_once(tmp_path, caplog):
+    def beat():
+        raise SlurmError("no right to comment")
+
+    presence = Presence(tmp_path / "status.json", None, "", SimpleNamespace(beat=beat))
+    presence.status = lambda bridge: {"state": "running", "cap_w": None, "power_w": 1.0, "jobs": {}}
+    presence.beat(None)
+    presence.beat(None)
+    assert caplog.text.count("no right to comment") == 1
+
+
+# a poll ---------------------------------------------------------------------------------------------------------------
+
+
+class Answers(SlurmCommands):
+    """Commands that report jobs as they are told, and write down what they change."""
+
+    def __init__(self, book):
+        super().__init__(Handover("partition", "green"), [host.name for host in book.platform.hosts])
+        self.jobs, self.calls = {}, []
+
+    def read(self, tracked=()):
+        nodes = {name: replace(NODE, name=name) for name in self.names}
+        return Snapshot(100.0, time.monotonic(), {job.number: job for job in self.jobs}, nodes)
+
+    def change(self, *words):
+        self.calls.append(words)
+
+    def excluded(self):
+        return {}
+
+
+def bridge_of(book, machine, **values):
+    """Return a bridge on these commands, without a scheduler; its journal is a list."""
+    notes = []
+    spec = {"feed": None, "meter": PowerMeter(), "tell_signals": False, "releases": False, "poll_s": 5.0} | values
+    actions = Actions(machine, book, KillRule(), "", lambda what, **values: notes.append(what))
+    journal = SimpleNamespace(write=lambda kind, **values: notes.append(values.get("what")), full=False)
+    account = Account(book.platform, None, shadow=False)
+    account._write = lambda stem, row: None
+    parts = (machine, book, actions, journal, account, SessionClock(0.0), deque(), {}, lambda bridge: None)
+    return Bridge(SimpleNamespace(**spec), *parts), notes
+
+
+def held_job(number="12", **values):
+    """Return a job that was taken over."""
+    return replace(job_of_row(Partition="green"), **{"number": number, "mark": Mark("held"), **values})
+
+
+def test_a_start_that_failed_counts_once_though_its_poll_is_repeated(book):
+    machine = Answers(book)
+    bridge, notes = bridge_of(book, machine)
+    book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1")])
+    book.present["12"].launched_s, book.present["12"].restarts = 0.0, 0
+    machine.jobs = [held_job(restarts=1), held_job("13", mark=None, held=False)]
+    machine.excluded = lambda: (_ for _ in ()).throw(SlurmSilentError("squeue: no answer"))
+    for _ in range(2):
+        with pytest.raises(SlurmSilentError):
+            bridge._poll(2.0)
+    assert (bridge.failed_starts, bridge._tries) == (0, {})
+    machine.excluded = dict
+    events = bridge._poll(3.0)
+    assert [type(event) for event in events] == [ev.JobCompleted, ev.JobSubmitted]
+    assert (bridge.failed_starts, bridge._tries) == (1, {"12": 1}) and notes.count("start failed") == 3
+
+
+def test_a_kill_during_a_start_waits_for_its_command(book):
+    """Slurm may make the start after it was killed; its nodes are not free before."""
+    machine, stalled = Answers(book), threading.Event()
+    machine.launch = lambda job, hosts: stalled.wait(20.0)
+    bridge, _ = bridge_of(book, machine)
+    machine.jobs = [held_job()]
+    book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("batwatt.slurm.actions.TURN_S", 0.1)
+        assert bridge._poll(2.0) == []
+        book.decide([ev.KillJob(3.0, ["slurm!12"])])
+        assert bridge._poll(4.0) == [] and book.busy == 0b11
+        stalled.set()
+        wait_for(lambda: not bridge.actions.under_way() & {"slurm!12"}, 5.0, "the start ends")
+        machine.jobs = [held_job(held=False)]
+        assert bridge._poll(5.0) == bridge._poll(5.5) == []
+        assert any("priority=0" in words for words in machine.calls)
+        machine.jobs = [held_job()]
+        assert [type(event) for event in bridge._poll(6.0)] == [ev.JobCompleted, ev.JobKilled]
+    bridge.actions.finish()
+
+
+@pytest.mark.parametrize("status", ["waiting", "void", "over"])
+def test_a_job_that_is_no_longer_handed_over_is_given_back(book, status):
+    machine = Answers(book)
+    bridge, _ = bridge_of(book, machine)
+    book.present["12"].status = status
+    machine.jobs = [held_job(handed=False)]
+    bridge._poll(2.0)
+    assert [words[1:3] for words in machine.calls] == [("release", "12"), ("update", "jobid=12")]
+    assert book.present["12"].status == ("over" if status == "over" else "void")
+    bridge.actions.finish()
+
+
+def test_the_envelope_goes_on_while_slurm_is_silent(book, tmp_path):
+    machine = Answers(book)
+    feed = Feed(cap_of(tmp_path / "w.csv", (0, 500), (100, 300)))
+    feed.check()
+    bridge, notes = bridge_of(book, machine, feed=feed)
+    bridge._poll(10.0)
+    watts = bridge.account.energy.watts
+    for now_s in (110.0, 210.0):
+        bridge._silent(now_s, SlurmSilentError("no answer"))
+    assert bridge.account.cap_w == 300.0 and bridge.account.energy.joules == 200.0 * watts
+    assert notes.count("Slurm is silent") == 1 and bridge.snapshot is None
+    bridge.actions.finish()
+
+
+def test_a_job_that_has_ended_is_marked_once_it_is_back():
+    slurm = scripted({})
+    calls = []
+    slurm.run = lambda *words: calls.append(words) or ""
+    slurm.requeue_held(replace(job_of_row(), state="FAILED"))
+    slurm.requeue_held(replace(job_of_row(), state="RUNNING"))
+    assert [words[1] for words in calls] == ["requeuehold", "update", "update", "requeuehold"]
 
 
 # signals --------------------------------------------------------------------------------------------------------------
@@ -565,6 +756,17 @@ def test_measured_watts(caplog):
     assert PowerMeter().watts() is None
     assert PowerMeter("false").watts() is None and "measured watts" in caplog.text
     assert PowerMeter("echo -3").watts() is None
+
+
+def test_a_meter_whose_start_times_out_is_started_again():
+    def late():
+        raise TimeoutError
+
+    meter = PowerMeter("echo 5")
+    meter._read = late
+    assert meter.watts() is None
+    del meter._read
+    assert meter.watts() == 5.0
 
 
 @pytest.mark.parametrize(

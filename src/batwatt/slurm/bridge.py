@@ -369,8 +369,9 @@ class Bridge:
                 self._pauses_s.pop(number, None)
         for number in self.left.keys() - snapshot.jobs.keys():
             del self.left[number]
-        gone = [job for job in snapshot.jobs.values() if job.ours and job.waiting and not job.handed]
-        if gone := [job for job in gone if book.present[job.number].status in ("void", "over")]:
+        pending = {number for number, task in book.present.items() if task.status not in ("void", "over")}
+        ours = [job for job in snapshot.jobs.values() if job.ours and job.waiting]
+        if gone := [job for job in ours if not job.handed and job.number not in pending]:
             purpose.set("no longer handed over")
             self._note_errors(self.machine.let_go(gone), "not given back")
         rows = sorted(snapshot.jobs.values(), key=lambda job: (job.submit_s, int(job.id), job.number))

@@ -154,10 +154,7 @@ class SlurmCommands:
             self.change("scontrol", "update", f"nodename={','.join(group)}", f"comment={comment}")
 
     def read(self, tracked: Iterable[str] = ()) -> Snapshot:
-        """Read the jobs that are handed over, also the `tracked` ones that are so no longer, and the nodes.
-
-        Raises SlurmError.
-        """
+        """Read the jobs that are handed over, also those `tracked`, and the nodes. Raises SlurmError."""
         begun_s = time.monotonic()
         with ThreadPoolExecutor(2) as pool:
             nodes, reserved = pool.submit(self.nodes), pool.submit(self._reserved)
@@ -235,9 +232,8 @@ class SlurmCommands:
 
         Returns errors by number of the job. Raises SlurmSilentError.
         """
-        return self._update(
-            jobs, lambda job: (*_restored(job), "priority=0", f"admincomment={job.marked('held', why)}")
-        )
+        mark = "admincomment="
+        return self._each(jobs, lambda job: ("update", *_restored(job), "priority=0", mark + job.marked("held", why)))
 
     def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
         """Let Slurm start a job on these nodes, now."""
@@ -250,74 +246,70 @@ class SlurmCommands:
 
     def confirm(self, jobs: Sequence[SlurmJob]) -> dict[str, SlurmError]:
         """Restore the comments of jobs that have begun; a hold from now on is not ours. Returns errors by number."""
-        return self._update(jobs, lambda job: (f"admincomment={job.before}",))
+        return self._comment(jobs, lambda job: job.before)
 
     def leave(self, jobs: Sequence[SlurmJob], why: str) -> dict[str, SlurmError]:
         """Mark waiting jobs that stay with Slurm. Returns errors by number."""
-        return self._update(jobs, lambda job: (f"admincomment={job.marked('left', why)}",))
+        return self._comment(jobs, lambda job: job.marked("left", why))
 
     def let_go(self, jobs: Sequence[SlurmJob], *, release: bool = True) -> dict[str, SlurmError]:
         """Restore jobs as they were before they were taken over, and release them; return errors by number.
 
         The mark goes last: without it a job that is still on hold would be lost.
         """
-        errors = self._update([job for job in jobs if _restored(job)], _restored)
+        errors = self._each([job for job in jobs if _restored(job)], lambda job: ("update", *_restored(job)))
         freed = [job for job in jobs if release and job.waiting and job.number not in errors]
         # Slurm delays what was put back by two minutes
-        self._update([job for job in freed if job.restarts], lambda job: ("starttime=now",))
-        errors |= self._many(("scontrol", "release"), [job.number for job in freed])
-        rest = [job for job in jobs if job.number not in errors]
-        return errors | self._update(rest, lambda job: (f"admincomment={job.before}",))
+        self._each([job for job in freed if job.restarts], lambda job: ("update", "starttime=now"))
+        errors |= self._each(freed, lambda job: ("release",), name="")
+        return errors | self.confirm([job for job in jobs if job.number not in errors])
 
     def requeue_held(self, job: SlurmJob) -> None:
         """Put a job back into the queue, on hold; one that runs only if it has not finished meanwhile."""
-        mark = f"admincomment={job.marked('held')}"
+        mark = job.marked("held")
         if not job.ended:
-            self.change("scontrol", "update", f"jobid={job.number}", mark)
+            self.change("scontrol", "update", f"jobid={job.number}", f"admincomment={mark}")
         self.change("scontrol", "requeuehold", *(() if job.ended else ("Incomplete",)), job.number)
         if job.ended:
             # before that there was no job to mark
-            self._update([job], lambda job: (mark,))
+            self._comment([job], lambda job: mark)
 
-    def _update(
-        self, jobs: Sequence[SlurmJob], words_of: Callable[[SlurmJob], tuple[str, ...]]
-    ) -> dict[str, SlurmError]:
-        """Update jobs, those with equal words in one command; return errors by number. Raises SlurmSilentError."""
-        groups: dict[tuple[str, ...], list[str]] = {}
-        for job in jobs:
-            groups.setdefault(words_of(job), []).append(job.number)
-        errors: dict[str, SlurmError] = {}
-        for words, numbers in groups.items():
-            errors |= self._many(("scontrol", "update"), numbers, "jobid=", *words)
-        return errors
+    def _comment(self, jobs: Sequence[SlurmJob], text_of: Callable[[SlurmJob], str]) -> dict[str, SlurmError]:
+        return self._each(jobs, lambda job: ("update", f"admincomment={text_of(job)}"))
 
-    def _many(
-        self, command: tuple[str, ...], numbers: Sequence[str], name: str = "", *words: str
+    def _each(
+        self, jobs: Iterable[SlurmJob], words_of: Callable[[SlurmJob], tuple[str, ...]], name: str = "jobid="
     ) -> dict[str, SlurmError]:
-        """Run a command for many jobs; return errors by number. Raises SlurmSilentError.
+        """Change jobs, those with equal words in one command; return errors by number. Raises SlurmSilentError.
 
         Slurm makes what it can and reports the rest by number; a command without numbers is repeated for each half.
         """
-        # scontrol changes nodes of one job only
-        size = 1 if any(word.startswith(_OF_ONE) for word in words) else self.portion
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for job in jobs:
+            groups.setdefault(words_of(job), []).append(job.number)
 
-        def change(portion: Sequence[str]) -> dict[str, SlurmError]:
+        def change(words: tuple[str, ...], numbers: Sequence[str]) -> dict[str, SlurmError]:
             try:
-                self.change(*command, f"{name}{','.join(portion)}", *words)
+                self.change("scontrol", words[0], name + ",".join(numbers), *words[1:])
             except SlurmSilentError:
                 raise
             except SlurmError as error:
-                named = set(re.findall(r"\d+(?:_\d+)?", error.output)) & set(portion)
-                if named or len(portion) == 1:
-                    return dict.fromkeys(named or portion, error)
-                middle = len(portion) // 2
-                return change(portion[:middle]) | change(portion[middle:])
+                named = set(re.findall(r"\d+(?:_\d+)?", error.output)) & set(numbers)
+                if named or len(numbers) == 1:
+                    return dict.fromkeys(named or numbers, error)
+                middle = len(numbers) // 2
+                return change(words, numbers[:middle]) | change(words, numbers[middle:])
             return {}
 
         errors: dict[str, SlurmError] = {}
         with ThreadPoolExecutor(2) as pool:
-            portions = [numbers[i : i + size] for i in range(0, len(numbers), size)]
-            for future in [pool.submit(copy_context().run, change, portion) for portion in portions]:
+            futures = []
+            for words, numbers in groups.items():
+                # scontrol changes nodes of one job only
+                size = 1 if any(word.startswith(_OF_ONE) for word in words) else self.portion
+                portions = [numbers[i : i + size] for i in range(0, len(numbers), size)]
+                futures += [pool.submit(copy_context().run, change, words, portion) for portion in portions]
+            for future in futures:
                 errors |= future.result()
         return errors
 

@@ -248,8 +248,8 @@ def release(slurm: SlurmCommands, limit_s: float, tracked: Iterable[str] = ()) -
                 # the nodes first, in one command: there may be thousands of jobs
                 slurm.switch("undrain", drained)
             # a job that its user has put on hold after its start stays so
-            kept_back = [job for job in marked if job.started and job.reason == HELD_BY_USER]
-            ours = [job for job in marked if job.ours and job.waiting and job not in kept_back]
+            held_back = [job for job in marked if job.started and job.reason == HELD_BY_USER]
+            ours = [job for job in marked if job.ours and job.waiting and job not in held_back]
             errors = slurm.let_go([job for job in marked if job not in ours], release=False) | slurm.let_go(ours)
             jobs.update(job.number for job in marked if job.number not in errors)
             nodes.update(drained)

@@ -89,6 +89,16 @@ NONE = frozenset(("", "(null)", "N/A"))
 """Texts of an empty cell."""
 
 
+class _Is:
+    """A property that is true or false."""
+
+    def __init__(self, rule: Callable[[Any], bool]) -> None:
+        self._rule = rule
+
+    def __get__(self, row: object, kind: type) -> bool:
+        return self._rule(row)
+
+
 def _cell(column: str, read: Callable[[str], Any] = str) -> Any:
     """Return a field of a dataclass that is read from a column of squeue."""
     return field(metadata={"column": column, "read": read})
@@ -146,20 +156,16 @@ class SlurmJob:
     hosts: tuple[str, ...] = _cell("NodeList", expand)
     comment: str = _cell("admin_comment", lambda text: text.removeprefix("(null)"))
 
-    @property
-    def waiting(self) -> bool:
-        """True if the job has not begun, or has been put back into the queue."""
-        return self.state in WAITING
-
-    @property
-    def ended(self) -> bool:
-        """True if the job is over."""
-        return self.state in ENDED
-
-    @property
-    def running(self) -> bool:
-        """True if the job has nodes."""
-        return not (self.waiting or self.ended)
+    waiting = _Is(lambda job: job.state in WAITING)
+    """True if the job has not begun, or has been put back into the queue."""
+    ended = _Is(lambda job: job.state in ENDED)
+    """True if the job is over."""
+    running = _Is(lambda job: not (job.waiting or job.ended))
+    """True if the job has nodes."""
+    ours = _Is(lambda job: job.mark is not None and job.mark.state != "left")
+    """True if the bridge has taken the job over."""
+    started = _Is(lambda job: job.mark is not None and job.mark.state == "started")
+    """True if the bridge has started the job, and not seen it run."""
 
     def startable(self, now_s: float) -> bool:
         """Return whether the job waits for nothing but nodes, at a time in s since 1970.
@@ -168,16 +174,6 @@ class SlurmJob:
         """
         later = self.depends or self.reason.startswith(LATER) or (self.begin_s > now_s and self.restarts == 0)
         return self.waiting and not later
-
-    @property
-    def ours(self) -> bool:
-        """True if the bridge has taken the job over."""
-        return self.mark is not None and self.mark.state != "left"
-
-    @property
-    def started(self) -> bool:
-        """True if the bridge has started the job, and not seen it run."""
-        return self.mark is not None and self.mark.state == "started"
 
     def marked(self, state: Literal["held", "started", "left"], why: str = "") -> str:
         """Return the comment that marks the job, with what its present one holds."""
@@ -190,10 +186,6 @@ class SlurmJob:
         return self.comment if self.mark is None else self.mark.before
 
 
-def _flagged(*flags: str) -> property:
-    return property(lambda node: not node.flags.isdisjoint(flags))
-
-
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
     """A row of sinfo; `flags` are the parts of its complete state."""
@@ -203,27 +195,22 @@ class SlurmNode:
     cores: int
     reason: str = ""
 
-    switching_on = _flagged("powering_up", "power_up")
+    switching_on = _Is(lambda node: not node.flags.isdisjoint(("powering_up", "power_up")))
     """True if the node boots, or is about to."""
-    switching_off = _flagged("powering_down", "power_down")
+    switching_off = _Is(lambda node: not node.flags.isdisjoint(("powering_down", "power_down")))
     """True if the node shuts down, or is about to."""
-    busy = _flagged(*BUSY)
+    busy = _Is(lambda node: not node.flags.isdisjoint(BUSY))
     """True if jobs hold the node."""
-    drained = _flagged("drain")
+    off = _Is(lambda node: "powered_down" in node.flags and not node.switching_on)
+    """True if the node is powered down."""
+    up = _Is(lambda node: node.power == "on" and not node.flags & _BROKEN)
+    """True if the node has booted and answers."""
+    drained = _Is(lambda node: "drain" in node.flags)
     """True if Slurm starts nothing on the node."""
-    reserved = _flagged("reserved")
+    marked = _Is(lambda node: node.drained and node.reason == OFF)
+    """True if the node was drained by us; Slurm appends to the reason of a node that does not boot."""
+    reserved = _Is(lambda node: "reserved" in node.flags)
     """True if the node is part of a reservation that is active."""
-
-    @property
-    def off(self) -> bool:
-        """True if the node is powered down."""
-        return "powered_down" in self.flags and not self.switching_on
-
-    @property
-    def marked(self) -> bool:
-        """True if the node was drained by us."""
-        # Slurm appends to the reason of a node that does not boot
-        return self.drained and self.reason == OFF
 
     @property
     def power(self) -> str:
@@ -231,11 +218,6 @@ class SlurmNode:
         if self.switching_on or self.switching_off:
             return "switching"
         return "off" if self.off else "on"
-
-    @property
-    def up(self) -> bool:
-        """True if the node has booted and answers."""
-        return self.power == "on" and not self.flags & _BROKEN
 
     @property
     def broken(self) -> bool:
