@@ -375,7 +375,7 @@ def test_a_command_without_an_answer_stops_no_other_and_is_repeated(book):
     ("mark", "text"),
     [
         (Mark("held"), "batwatt: held"),
-        (Mark("left", "a [b]\nc"), "batwatt: left a b c"),
+        (Mark("left", "a [b]\n\0c"), "batwatt: left a b c"),
         (
             Mark("started", "", "2-4", "see [ticket 7]\nand more]"),
             "batwatt: started [nodes 2-4] [was see [ticket 7]\nand more]]",
@@ -653,6 +653,20 @@ def test_the_envelope_goes_on_while_slurm_is_silent(book, tmp_path):
         bridge._silent(now_s, SlurmSilentError("no answer"))
     assert bridge.account.cap_w == 300.0 and bridge.account.energy.joules == 200.0 * watts
     assert notes.count("Slurm is silent") == 1 and bridge.snapshot is None
+    bridge.actions.finish()
+
+
+def test_the_mark_of_a_job_that_is_requeued_stays(book):
+    """Killed before it was seen to run: its comment is not restored beside the command that marks it again."""
+    machine = Answers(book)
+    bridge, _ = bridge_of(book, machine)
+    book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1")])
+    book.decide([ev.KillJob(1.0, ["slurm!12"])])
+    running = {"state": "RUNNING", "held": False, "hosts": tuple(machine.names[:2])}
+    machine.jobs = [held_job(**running), held_job("13", **running)]
+    bridge._poll(2.0)
+    comments = [words[2:] for words in machine.calls if words[1] == "update"]
+    assert sorted(comments) == [("jobid=12", "admincomment=batwatt: held"), ("jobid=13", "admincomment=")]
     bridge.actions.finish()
 
 

@@ -9,7 +9,7 @@ import logging
 import shlex
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +75,10 @@ class Actions:
             job = snapshot.jobs.get(task.number)
             if job is not None and task.status in ("starting", "killing", "aside"):
                 self._begin(task.id, lambda task=task, job=job: self._job_safely(task, job))  # type: ignore[misc]
-        self._begin("begun", lambda: self._confirm(snapshot))
+        # that of a job about to be requeued is its mark again
+        killed = {task.number for task in self._book.present.values() if task.status == "killing"}
+        marked = [job for job in snapshot.jobs.values() if job.running and job.mark is not None]
+        self._begin("begun", lambda: self._confirm([job for job in marked if job.number not in killed]))
         self._begin("nodes", lambda: self._nodes(snapshot, own))
         wait(self._running.values(), TURN_S)
         for key, future in list(self._running.items()):
@@ -162,9 +165,8 @@ class Actions:
         waits_s = self._kill.grace_s + AGAIN_S
         return bool(task.signalled_s >= 0.0 and job.exit_code and time.monotonic() - task.signalled_s < waits_s)
 
-    def _confirm(self, snapshot: Snapshot) -> None:
+    def _confirm(self, jobs: Iterable[SlurmJob]) -> None:
         """Restore the comments of jobs that have begun."""
-        jobs = [job for job in snapshot.jobs.values() if job.running and job.mark is not None]
         jobs = [job for job in jobs if time.monotonic() >= self._next_s.get(job.number + "begun", 0.0)]
         try:
             errors = self._machine.confirm(jobs) if jobs else {}
@@ -183,9 +185,8 @@ class Actions:
         """Return whether a host is in the p-state of its last request."""
         if not self.wanted(host):
             return node.off and node.drained
-        return (
-            node.up and not node.marked and self._pstates.get(host, self._book.pstate[host]) == self._book.pstate[host]
-        )
+        target = self._book.pstate[host]
+        return node.up and not node.marked and self._pstates.get(host, target) == target
 
     def _nodes(self, snapshot: Snapshot, own: int) -> None:
         changes: dict[str, list[str]] = {}
@@ -224,9 +225,8 @@ class Actions:
         target = self._book.pstate[i]
         host = self._book.platform.hosts[i]
         if self._pstate_command and self._pstates.get(i, host.initial_pstate) != target:
-            words = [
-                word.replace("{node}", host.name).replace("{pstate}", str(target)) for word in self._pstate_command
-            ]
+            command = [word.replace("{node}", host.name) for word in self._pstate_command]
+            words = [word.replace("{pstate}", str(target)) for word in command]
             try:
                 subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=30.0, check=True)
             except (OSError, subprocess.SubprocessError) as error:

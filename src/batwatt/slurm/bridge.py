@@ -117,15 +117,9 @@ class Watched:
 
     def look(self, out: int, everyone: int) -> int:
         """Return the hosts that are out of service, when these look so."""
-        differs = out ^ self.out
-        for i in hostset.ids(everyone):
-            if not differs >> i & 1:
-                self.changed.pop(i, None)
-                continue
-            self.changed[i] = self.changed.get(i, 0) + 1
-            if self.changed[i] >= LOOKS:
-                self.out ^= 1 << i
-                del self.changed[i]
+        looks = {i: self.changed.get(i, 0) + 1 for i in hostset.ids((out ^ self.out) & everyone)}
+        self.out ^= hostset.of_ids([i for i, number in looks.items() if number >= LOOKS])
+        self.changed = {i: number for i, number in looks.items() if number < LOOKS}
         return self.out
 
 
@@ -185,7 +179,12 @@ class Bridge:
         if self.past:
             message = self.past[0][0]
         elif self._message is None:
-            message = ev.Message(0.0, [ev.SimulationBegins(0.0, self._begins())])
+            config = EngineConfig(
+                dynamic_jobs=True, profile_reuse=True, forward_profiles=True, forward_unknown_events=True
+            )
+            hosts, workloads = Machines(self.book.platform).payload(), {WORKLOAD: str(self.journal.path)}
+            begins = ev.SimulationBegins(0.0, config.begins(hosts, workloads, {WORKLOAD: {}}))
+            message = ev.Message(0.0, [begins])
         else:
             message = self._next()
         self.book.tell(message.events)
@@ -211,11 +210,6 @@ class Bridge:
         self.book.decide(reply.decisions)
         if reply.decisions and self.snapshot is not None:
             self._act(self.snapshot)
-
-    def _begins(self) -> dict[str, Any]:
-        config = EngineConfig(dynamic_jobs=True, profile_reuse=True, forward_profiles=True, forward_unknown_events=True)
-        hosts = Machines(self.book.platform).payload()
-        return config.begins(hosts, {WORKLOAD: str(self.journal.path)}, {WORKLOAD: {}})
 
     # time -------------------------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class Mark:
         return None if match is None else cls(match[1], match[2] or "", match[3] or "", match[4] or "")  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        why = " " + re.sub(r"[\[\]\s]+", " ", self.why).strip() if self.why else ""
+        why = " " + re.sub(r"[\[\]\s\0]+", " ", self.why).strip() if self.why else ""
         nodes = f" [nodes {self.nodes}]" if self.nodes else ""
         return f"{MARK}: {self.state}{why}{nodes}" + (f" [was {self.before}]" if self.before else "")
 
