@@ -103,7 +103,7 @@ def patched(cluster, monkeypatch, text):
 
 def test_a_journal_that_goes_on_in_a_new_file_is_resumed_with_the_state_of_slurm(cluster, platform, monkeypatch):
     """The scheduler begins afresh: nodes of jobs that run are out of service until these end."""
-    patched(cluster, monkeypatch, "import batwatt.slurm.bridge as b, batwatt.slurm.book as k\nb.TOTALS_S = 0.0\n"
+    patched(cluster, monkeypatch, "import batwatt.slurm.bridge as b, batwatt.batsim.journal as k\nb.TOTALS_S = 0.0\n"
             "k.Journal.__init__.__defaults__ = (3000,)\n")  # fmt: skip
     numbers = [cluster.submit(4.0, 3) for _ in range(6)]
     session = Session(platform, *FCFS, "--once")

@@ -17,12 +17,13 @@ import pytest
 from waiting import wait_for
 
 from batwatt.batsim import events as ev
+from batwatt.batsim.journal import Journal, same_decisions
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.inputs.platform_files import read_platform
 from batwatt.inputs.servers import expand
 from batwatt.slurm.account import Account, Feed, PowerMeter, _AccountRow
 from batwatt.slurm.actions import Actions, KillRule
-from batwatt.slurm.book import Book, Journal, same_decisions
+from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, SessionClock, Watched
 from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError
 from batwatt.slurm.presence import ClusterLock, OtherSessionError, Presence

@@ -13,13 +13,14 @@ from typing import Any
 
 from batwatt.batsim import events as ev
 from batwatt.batsim.batsim4 import EngineConfig
+from batwatt.batsim.journal import Journal, same_decisions
 from batwatt.engine.machines import Machines
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.slurm.account import Account, Feed, PowerMeter, watts_of
 from batwatt.slurm.actions import Actions, KillRule
-from batwatt.slurm.book import WORKLOAD, Book, Journal, SlurmAttempt, same_decisions
+from batwatt.slurm.book import WORKLOAD, Book, SlurmAttempt
 from batwatt.slurm.commands import SlurmCommands, SlurmError, purpose
 from batwatt.slurm.snapshot import ENDED, HELD_BY_USER, LATER, REFUSALS, Handover, SlurmJob, Snapshot
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from batwatt.batsim import events as ev
 from batwatt.batsim.bs import Bs
+from batwatt.batsim.journal import Journal
 from batwatt.errors import InputError
 from batwatt.inputs.platform_files import HostChoice, platform_of
 from batwatt.results.run_files import file_of
@@ -20,7 +21,7 @@ from batwatt.run.find_scheduler import attribute_errors, make_scheduler, schedul
 from batwatt.scheduling.base import EVENTS, PowerOptions, Scheduler
 from batwatt.slurm.account import Account
 from batwatt.slurm.actions import Actions
-from batwatt.slurm.book import Book, Journal
+from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, SessionClock, SessionSpec, stop_reason
 from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError, Twin, purpose
 from batwatt.slurm.presence import ClusterLock, OtherSessionError, Presence
