@@ -580,7 +580,7 @@ def bridge_of(book, machine, **values):
     notes = []
     spec = {"feed": None, "meter": PowerMeter(), "tell_signals": False, "releases": False, "poll_s": 5.0} | values
     actions = Actions(machine, book, KillRule(), "", lambda what, **values: notes.append(what))
-    journal = SimpleNamespace(write=lambda kind, **values: notes.append(values.get("what")), full=False)
+    journal = SimpleNamespace(write=lambda kind, **values: None, note=lambda what, **values: notes.append(what))
     account = Account(book.platform, None, shadow=False)
     account._write = lambda stem, row: None
     parts = (machine, book, actions, journal, account, SessionClock(0.0), deque(), {}, lambda bridge: None)

@@ -89,6 +89,10 @@ class Journal:
                 if not self.ending:
                     raise
 
+    def note(self, what: str, **values: Any) -> None:
+        """Append a line `note` of what happened."""
+        self.write("note", what=what, **values)
+
     def exchange(self, message: ev.Message, reply: ev.Reply) -> None:
         """Append a message and its reply, before the reply is carried out."""
         self.write(

@@ -34,21 +34,14 @@ PROBLEMS = (OSError, ValueError, RecursionError, BatwattError)
 """Errors of a source that has no value."""
 
 
-class Notices:
-    """Warnings, each once until they are forgotten."""
-
-    def __init__(self) -> None:
-        self._kinds: set[str] = set()
+class Notices(set[str]):
+    """Kinds of warnings that came: each is logged once, until they are cleared."""
 
     def warn(self, text: str, kind: str = "") -> None:
         """Log a text; of several texts of a kind the first."""
-        if (kind or text) not in self._kinds:
-            self._kinds.add(kind or text)
+        if (kind or text) not in self:
+            self.add(kind or text)
             _log.warning("%s", text)
-
-    def forget(self) -> None:
-        """Let all warnings come again."""
-        self._kinds.clear()
 
 
 @dataclass
@@ -67,7 +60,8 @@ class Feed:
     fallback: float = math.nan
     floor_w: float = 0.0
     fall: float = 1.0
-    _signal: Timeline | None = None
+    signal: Timeline = field(init=False)
+    """The series of the version in effect."""
     _text: bytes = b""
     """The version in effect."""
     _next: bytes = b""
@@ -77,11 +71,8 @@ class Feed:
     def begin(self, begin_s: float, platform: Platform) -> None:
         """Follow the file from a date in s since 1970 on; the floor is all hosts asleep, or idle. Raises InputError."""
         self.begin_s = begin_s
-        least_w = [
-            min(host.pstates[state].power_w(0.0) for state in (host.compute[0], *host.sleep_of))
-            for host in platform.hosts
-        ]
-        self.floor_w = sum(least_w)
+        states = [(host.pstates[state] for state in (host.compute[0], *host.sleep_of)) for host in platform.hosts]
+        self.floor_w = sum(min(state.power_w(0.0) for state in each) for each in states)
         self.check()
 
     def check(self) -> None:
@@ -100,14 +91,8 @@ class Feed:
             if again and text != self._text:
                 self._adopt(now_s)
         except PROBLEMS as error:
-            self._warn(str(error))
+            self._notices.warn(f"{self.source}: {error}")
         return self._at(self.signal, now_s)
-
-    @property
-    def signal(self) -> Timeline:
-        """The series of the version in effect."""
-        assert self._signal is not None
-        return self._signal
 
     def next_s(self, now_s: float) -> float:
         """Return the time of the next change of the value, as the file is now; infinite without one."""
@@ -125,13 +110,12 @@ class Feed:
             expired = time_s > signal.end_s + self.expiry_s and not math.isnan(self.fallback)
             watts = self.fallback if expired else watts
             if signal.date_s is not None or expired:
-                self._warn(f"its rows end {time_s - signal.end_s:.0f} s before now: {watts:g} W hold", f"end {expired}")
+                late = f"its rows end {time_s - signal.end_s:.0f} s before now: {watts:g} W hold"
+                self._notices.warn(f"{self.source}: {late}", f"end {expired}")
         if watts < self.floor_w:
-            self._warn(f"{watts:g} W is below the {self.floor_w:g} W of nodes that sleep, which hold")
+            low = f"{watts:g} W is below the {self.floor_w:g} W of nodes that sleep, which hold"
+            self._notices.warn(f"{self.source}: {low}")
         return max(watts, self.floor_w)
-
-    def _warn(self, text: str, kind: str = "") -> None:
-        self._notices.warn(f"{self.source}: {text}", kind)
 
     def _adopt(self, now_s: float) -> None:
         """Follow the version of the last read, at a time of the session (NaN: it is the first one)."""
@@ -141,12 +125,10 @@ class Feed:
         if not math.isnan(now_s):
             before_w, watts = self._at(self.signal, now_s), self._at(signal, now_s)
             if watts < before_w * (1.0 - self.fall):
-                raise ValueError(
-                    f"falls from {before_w:g} to {watts:g} W at once, which is not followed; to allow it give "
-                    f"--allow-fall {math.ceil(100.0 * (1.0 - watts / before_w))}"
-                )
-        self._signal, self._text = signal, self._next
-        self._notices.forget()
+                hint = f"to allow it give --allow-fall {math.ceil(100.0 * (1.0 - watts / before_w))}"
+                raise ValueError(f"falls from {before_w:g} to {watts:g} W at once, which is not followed; {hint}")
+        self.signal, self._text = signal, self._next
+        self._notices.clear()
 
 
 @dataclass
@@ -159,10 +141,7 @@ class PowerMeter:
     _reading: Future[float] | None = None
 
     def watts(self) -> float | None:
-        """Return the watts now; None while the command has no answer, once with a warning.
-
-        A command that takes longer than `PROMPT_S` gives the watts of its begin to a later call.
-        """
+        """Return the watts at the begin of the command, at a later call if it takes long; None without an answer."""
         if not self.command:
             return None
         reading = self._reading = self._reading or self._pool.submit(self._read)
@@ -174,7 +153,7 @@ class PowerMeter:
         except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
             self._notices.warn(f"measured watts: {error}; the model of the platform counts", "silent")
             return None
-        self._notices.forget()
+        self._notices.clear()
         return watts
 
     def _read(self) -> float:
@@ -195,9 +174,6 @@ class PowerMeter:
         if not 0.0 <= watts < math.inf:
             raise ValueError(f"{watts} is no power in W")
         return watts
-
-
-POWER = ("time_s", "cap_w", "watts", "slurm_watts")
 
 
 @dataclass
@@ -277,7 +253,8 @@ class Account:
 
     def open(self, totals: Mapping[str, Any] | None = None, *, resumed: bool) -> None:
         """Open the files; those of a session that is resumed go on, with its last totals. Raises InputError."""
-        for stem, names in (("starts", ("job", *_AccountRow.__dataclass_fields__)), ("power", POWER)):
+        power = ("time_s", "cap_w", "watts", "slurm_watts")
+        for stem, names in (("starts", ("job", *_AccountRow.__dataclass_fields__)), ("power", power)):
             path = file_of(self.prefix, stem)
             self._files[stem] = open_own(path, "a" if resumed else "w")
             if not path.stat().st_size:
@@ -345,10 +322,7 @@ class Account:
         return {"sums": sums, "rows": rows}
 
     def _resume(self, totals: Mapping[str, Any]) -> None:
-        """Go on with the totals of the process before; energy in between is neither measured nor counted.
-
-        Jobs that have ended since these totals are in its file.
-        """
+        """Go on with the last totals and the file of the process before; energy in between is not counted."""
         self.energy = Energy(**totals["sums"])
         with file_of(self.prefix, "starts").open(encoding="utf-8", newline="") as file:
             over = {row["job"]: row for row in csv.DictReader(file) if row["state"]}

@@ -1,7 +1,4 @@
-"""Commands that bring jobs and nodes of Slurm to the state in the book.
-
-Nothing is remembered but by the book and by Slurm: after a restart the same comparison goes on.
-"""
+"""Commands that bring jobs and nodes of Slurm to the state in the book, also after a restart."""
 
 from __future__ import annotations
 
@@ -174,8 +171,6 @@ class Actions:
             # the next poll repeats it
             return
         self._next_s |= {number + "begun": time.monotonic() + AGAIN_S for number in errors}
-
-    # nodes ------------------------------------------------------------------------------------------------------
 
     def wanted(self, host: int) -> bool:
         """Return whether a host should be on."""

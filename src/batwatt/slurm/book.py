@@ -75,8 +75,6 @@ class Book:
         self.killed: set[str] = set()
         """Numbers of killed jobs that the scheduler may submit again."""
 
-    # events -----------------------------------------------------------------------------------------------------
-
     def tell(self, events: Iterable[ev.Event]) -> None:
         """Apply events."""
         for event in events:
@@ -89,15 +87,15 @@ class Book:
             elif isinstance(event, ev.RequestedCall):
                 heapq.heappop(self.calls)
             elif isinstance(event, ev.ResourceStateChanged):
-                self._acknowledged(hostset.from_text(event.resources), int(event.state))
+                mask, state = hostset.from_text(event.resources), int(event.state)
+                self.requests = _nonempty(
+                    (hosts & ~(mask if goal == state else 0), goal) for hosts, goal in self.requests
+                )
+                self.switching &= ~mask
             elif isinstance(event, ev.Answer):
                 self.queries = 0
             elif isinstance(event, ev.Notified):
                 self._notified(event)
-
-    def _acknowledged(self, mask: int, state: int) -> None:
-        self.requests = _nonempty((hosts & ~mask if goal == state else hosts, goal) for hosts, goal in self.requests)
-        self.switching &= ~mask
 
     def complete(self, arrived: int) -> list[tuple[int, int]]:
         """Return hosts and p-state of each request whose hosts have arrived, but for those that are out of service.
@@ -141,8 +139,6 @@ class Book:
         generation = self.generations.get(number, 0) + 1
         return f"{WORKLOAD}!{number}" + (f"@{generation}" if generation > 1 else "")
 
-    # decisions --------------------------------------------------------------------------------------------------
-
     def decide(self, decisions: Sequence[ev.Decision]) -> None:
         """Apply decisions. Raises IllegalDecisionError for one that no scheduler may take."""
         for decision in decisions:
@@ -162,9 +158,8 @@ class Book:
             elif isinstance(decision, ev.RegisterJob):
                 self._register(decision)
             elif isinstance(decision, ev.SetJobMetadata):
-                task_or_none = self.tasks.get(decision.job_id)
-                if task_or_none is not None:
-                    task_or_none.metadata = str(decision.metadata)
+                if decision.job_id in self.tasks:
+                    self.tasks[decision.job_id].metadata = str(decision.metadata)
             elif isinstance(decision, ev.Query):
                 if list(decision.requests) != ["consumed_energy"]:
                     why = f"only consumed_energy can be asked for, got {decision.requests!r}"

@@ -125,10 +125,7 @@ class Watched:
 
 
 class Bridge:
-    """A `Link` for the scheduler. `past`: exchanges of the session that goes on.
-
-    `beat` is called with the bridge after each poll, and each attempt of one.
-    """
+    """A `Link` for the scheduler. `past`: exchanges to be repeated; `beat`: called after each attempt of a poll."""
 
     def __init__(
         self,
@@ -155,7 +152,7 @@ class Bridge:
         self.left: dict[str, str] = {}
         """Why a job is not taken over, by its number."""
         self.snapshot: Snapshot | None = None
-        self._message: ev.Message | None = None
+        self._message = ev.Message(0.0, [])
         self._next_poll_s = 0.0
         self._silences = 0
         """Attempts to reach Slurm since its last answer."""
@@ -173,13 +170,11 @@ class Bridge:
         """Next pause of a job that a limit holds back."""
         self._totals_s = time.monotonic()
 
-    # the protocol -----------------------------------------------------------------------------------------------
-
     def message(self) -> ev.Message:
         """Wait until there is something to tell; return the message. Raises SlurmError if Slurm cannot be read."""
         if self.past:
             message = self.past[0][0]
-        elif self._message is None:
+        elif not self._message.events:
             config = EngineConfig(
                 dynamic_jobs=True, profile_reuse=True, forward_profiles=True, forward_unknown_events=True
             )
@@ -204,15 +199,12 @@ class Bridge:
                 # hosts out of service were reported by the process before
                 self._watched.out = self.book.away
             return
-        assert self._message is not None
         self.journal.exchange(self._message, reply)
         if self.ended:
             return
         self.book.decide(reply.decisions)
         if reply.decisions and self.snapshot is not None:
             self._act(self.snapshot)
-
-    # time -------------------------------------------------------------------------------------------------------
 
     def _next(self) -> ev.Message:
         """Poll until something has happened."""
@@ -226,7 +218,7 @@ class Bridge:
                 try:
                     events += self._poll(now_s)
                     if self._silences:
-                        self.journal.write("note", what="Slurm answers again")
+                        self.journal.note("Slurm answers again")
                     self._silences = 0
                     # at a step of the envelope, too
                     step_s = math.inf if feed is None else (feed.next_s(now_s) - now_s) / self.clock.speed
@@ -251,7 +243,7 @@ class Bridge:
         """Drop the snapshot after an error of Slurm; the last power goes on, under the envelope of now."""
         if not self._silences:
             _log.warning("%s; trying again", error)
-            self.journal.write("note", what="Slurm is silent", why=str(error))
+            self.journal.note("Slurm is silent", why=str(error))
         self._silences += 1
         self.snapshot = None
         if self.spec.feed is not None and self.polls:
@@ -290,8 +282,7 @@ class Bridge:
         self.actions.act(snapshot, self.book.everyone & ~self._watched.out)
 
     def _measure(self, now_s: float, snapshot: Snapshot, cap_w: float | None) -> None:
-        platform, account = self.book.platform, self.account
-        real = self.machine.real
+        platform, account, real = self.book.platform, self.account, self.machine.real
         watts = watts_of(platform, snapshot, self.book.pstate)
         measured_w = self.spec.meter.watts()
         slurm_w = watts if real is None else watts_of(platform, real, [host.compute[0] for host in platform.hosts])
@@ -307,42 +298,32 @@ class Bridge:
                 # a resumed session takes these totals and Slurm's state, not the exchanges until now
                 self.journal.begin(**self.identity, begin_s=self.clock.begin_s, totals=totals, continues=True)
 
-    # hosts ------------------------------------------------------------------------------------------------------
-
     def _hosts_changed(self, now_s: float, snapshot: Snapshot) -> Iterator[ev.Event]:
         book = self.book
         out = theirs = 0
-        ours = {
-            name
-            for task in book.tasks.values()
-            if task.status in ("starting", "killing") and (job := snapshot.jobs.get(task.number))
-            for name in job.hosts
-        }
-        for i, host in enumerate(book.platform.hosts):
-            name, node = host.name, snapshot.nodes[host.name]
+        started = [task.number for task in book.tasks.values() if task.status in ("starting", "killing")]
+        ours = {name for number in started if (job := snapshot.jobs.get(number)) for name in job.hosts}
+        nodes = [snapshot.nodes[host.name] for host in book.platform.hosts]
+        for i, node in enumerate(nodes):
             out |= node.broken << i
             # a node is still completing when its job has ended
-            taken = bool(node.flags & {"allocated", "mixed"}) and name not in ours and not book.busy >> i & 1
+            taken = bool(node.flags & {"allocated", "mixed"}) and node.name not in ours and not book.busy >> i & 1
             theirs |= taken << i
         if not self._settled:
             # what is off at the beginning is woken: the scheduler takes all hosts as on
             self._settled = True
             self._watched.out |= out | theirs
         now_out = self._watched.look(out | theirs, book.everyone)
-        reached = hostset.of_ids(
-            [i for i, host in enumerate(book.platform.hosts) if self.actions.reached(i, snapshot.nodes[host.name])]
-        )
+        reached = hostset.of_ids([i for i, node in enumerate(nodes) if self.actions.reached(i, node)])
         # a host that left its state by itself is unavailable until it is back
         away = now_out | book.everyone & ~(book.switching | reached)
         for kind, mask in (("available", book.away & ~away), ("unavailable", away & ~book.away)):
             if mask:
-                self.journal.write("note", what=kind, nodes=[book.platform.hosts[i].name for i in hostset.ids(mask)])
+                self.journal.note(kind, nodes=[book.platform.hosts[i].name for i in hostset.ids(mask)])
                 data = {"type": f"event_machine_{kind}", "resources": hostset.to_text(mask)}
                 yield ev.Notified(now_s, data["type"], data)
         for mask, state in book.complete(reached & ~now_out):
             yield ev.ResourceStateChanged(now_s, hostset.to_text(mask), str(state))
-
-    # jobs -------------------------------------------------------------------------------------------------------
 
     def _jobs(self, now_s: float, snapshot: Snapshot) -> Iterator[ev.Event]:
         book = self.book
@@ -414,7 +395,7 @@ class Bridge:
         self._skipped[number] = time.monotonic() + SKIPPED_S
         if self.left.get(number) != why:
             self.left[number] = why
-            self.journal.write("note", what="not taken over", job=number, why=why)
+            self.journal.note("not taken over", job=number, why=why)
             _log.warning("job %s: not taken over: %s", number, why)
 
     def _leave(self, job: SlurmJob, demand: str) -> None:
@@ -431,7 +412,7 @@ class Bridge:
     def _note_errors(self, errors: Mapping[str, SlurmError], what: str = "failed") -> None:
         for number, error in errors.items():
             task = self.book.present.get(number)
-            self.journal.write("note", what=what, job=number if task is None else task.id, why=str(error))
+            self.journal.note(what, job=number if task is None else task.id, why=str(error))
 
     def _announced(self, now_s: float, job: SlurmJob) -> ev.Event:
         lasts_s = min(job.limit_s * self.clock.speed, UNLIMITED_S)
@@ -465,7 +446,7 @@ class Bridge:
         elif shape is not None and shape != (job.nodes, self._walltime_s(job)):
             why = "was changed"
         if why:
-            self.journal.write("note", what="void", job=task.id, why=why)
+            self.journal.note("void", job=task.id, why=why)
             task.status = "over" if task.status == "aside" else "void"
 
     def _walltime_s(self, job: SlurmJob) -> float:
@@ -515,7 +496,7 @@ class Bridge:
     ) -> ev.Event:
         """Return the end of a start that has failed; `job` still waits, and is put on hold again."""
         self._failures.append((task.number, tried))
-        self.journal.write("note", what="start failed", job=task.id, why=why)
+        self.journal.note("start failed", job=task.id, why=why)
         _log.warning("%s %s", task.id, why)
         if job is not None:
             purpose.set(task.id)
@@ -549,9 +530,7 @@ class Bridge:
 
 def stop_reason(error: BaseException | None) -> str:
     """Return why a session ends, for its journal."""
-    if error is None:
-        return "no job is left"
-    if isinstance(error, KeyboardInterrupt):
-        return "a signal"
+    if error is None or isinstance(error, KeyboardInterrupt):
+        return "no job is left" if error is None else "a signal"
     kind = "illegal decision" if isinstance(error, IllegalDecisionError) else type(error).__name__
     return f"{kind}: {error}"

@@ -29,7 +29,6 @@ _SILENT = ("Unable to contact", "Unexpected message", "not connected", "imed out
 """Errors without a controller; `scontrol` prints an unexpected message for a job while slurmctld is down."""
 _NARROWING = ("SQUEUE_", "SINFO_", "SCANCEL_", "SLURM_CLUSTERS")
 """Beginnings of variables that would narrow what the commands print."""
-_GONE = "Invalid job id"
 SWITCHES = {
     "undrain": ("state=undrain", "reason=none"),
     "power_up": ("state=power_up",),
@@ -97,8 +96,6 @@ class SlurmCommands:
             raise
         self._watch(words, "")
 
-    # reading ----------------------------------------------------------------------------------------------------
-
     def check_version(self) -> str:
         """Return the version. Raises SlurmError for one that is too old."""
         text = self.run("sinfo", "--version").strip()
@@ -108,10 +105,7 @@ class SlurmCommands:
         return text
 
     def cluster(self, *, operates: bool) -> tuple[str, Mapping[str, str]]:
-        """Return the name of the cluster and its configuration.
-
-        Raises InputError if it is to be operated by a user that is not root, SlurmUser or an operator of slurmdbd.
-        """
+        """Return the name and the configuration of the cluster. Raises InputError if this user may not operate it."""
         text = self.run("scontrol", "show", "config")
         config = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
         user, slurm_user = os.geteuid(), config.get("SlurmUser", "")
@@ -166,7 +160,7 @@ class SlurmCommands:
                 except SlurmSilentError:
                     raise
                 except SlurmError as error:
-                    if _GONE not in str(error):
+                    if "Invalid job id" not in str(error):
                         raise
             rows = nodes.result()
             for name in reserved.result() & rows.keys():
@@ -224,8 +218,6 @@ class SlurmCommands:
             # a node that Slurm no longer has is out of service
             nodes.setdefault(name, SlurmNode(name, frozenset(("unknown",)), 0))
         return nodes
-
-    # changing ---------------------------------------------------------------------------------------------------
 
     def take(self, jobs: Sequence[SlurmJob], why: str = "") -> dict[str, SlurmError]:
         """Hold waiting jobs as an administrator, which their users cannot undo, and mark them; require no nodes.
@@ -328,8 +320,7 @@ class SlurmCommands:
 
 def _restored(job: SlurmJob) -> tuple[str, ...]:
     """Return the words that undo the changes of a start, after which the job requires nodes."""
-    left = job.mark is not None and job.mark.state == "left"
-    if left or not job.waiting or not job.required:
+    if (job.mark is not None and not job.ours) or not job.waiting or not job.required:
         return ()
     nodes = (f"numnodes={job.mark.nodes}",) if job.mark is not None and job.mark.nodes else ()
     return (*nodes, "reqnodelist=")
@@ -430,8 +421,6 @@ class Twin(SlurmCommands):
         marked = node.name in self._marked
         reason = OFF if marked else node.reason
         return SlurmNode(node.name, frozenset(flags | ({"drain"} if marked else set())), node.cores, reason)
-
-    # changing ---------------------------------------------------------------------------------------------------
 
     def change(self, *words: str) -> None:
         """Raise AssertionError: nothing that changes Slurm may get here."""

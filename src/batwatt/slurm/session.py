@@ -50,11 +50,10 @@ class Session:
         self.platform = platform = platform_of(spec.platform, HostChoice())
         self.book = Book(platform)
         names = [host.name for host in platform.hosts]
-        if spec.operate:
-            self.slurm = SlurmCommands(spec.handover, names, self._tell)
-        else:
+        self.slurm = SlurmCommands(spec.handover, names, self._tell)
+        if not spec.operate:
             self.slurm = Twin(spec.handover, platform, self._tell, spec.speed)
-        self.actions = Actions(self.slurm, self.book, spec.kill, spec.pstate_command, self._note)
+        self.actions = Actions(self.slurm, self.book, spec.kill, spec.pstate_command, self.journal.note)
         self.account = Account(platform, spec.prefix, shadow=not spec.operate)
         self.bridge: Bridge | None = None
         self.endpoint = ""
@@ -76,9 +75,6 @@ class Session:
     def _tell(self, words: Sequence[str], answer: str) -> None:
         kind = "do" if self.spec.operate else "would"
         self.journal.write(kind, job=purpose.get(), command=" ".join(words), answer=answer or "ok")
-
-    def _note(self, what: str, **values: Any) -> None:
-        self.journal.write("note", what=what, **values)
 
     def run(self, ready: Callable[[str], None]) -> None:
         """Run until no job is left (`once`), or a signal or an error ends it; then give everything back.
@@ -136,10 +132,9 @@ class Session:
     def _about(self, resumed: bool) -> str:
         spec = self.spec
         mode = "operating" if spec.operate else "shadowing (nothing is changed)"
-        again = ", resumed" if resumed else ""
         place = f", scheduler at {self.endpoint}" if self.endpoint else ""
-        jobs = f"jobs of {spec.handover} on {len(self.platform)} nodes"
-        return f"{mode} {self.cluster} ({self.version}): {jobs}{place}{again}"
+        jobs = f"jobs of {spec.handover} on {len(self.platform)} nodes{place}{', resumed' if resumed else ''}"
+        return f"{mode} {self.cluster} ({self.version}): {jobs}"
 
     def _schedule(self, bridge: Bridge, clock: SessionClock) -> None:
         spec = self.spec
@@ -177,11 +172,11 @@ class Session:
             try:
                 jobs, nodes = release(self.slurm, GIVE_BACK_S, self.book.present)
                 self.actions.restore()
-                self._note("released", jobs=jobs, nodes=nodes)
+                self.journal.note("released", jobs=jobs, nodes=nodes)
             except NotGivenBackError as problem:
                 left = problem
         polls, polling_s = (self.bridge.polls, self.bridge.polling_s) if self.bridge is not None else (0, 0.0)
-        self._note("ending", polls=polls, polling_s=round(polling_s, 3))
+        self.journal.note("ending", polls=polls, polling_s=round(polling_s, 3))
         if left is None and not keeps:
             self.journal.write("end", sync=True, why=stop_reason(error))
         with suppress(OSError):

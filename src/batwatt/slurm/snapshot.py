@@ -1,8 +1,4 @@
-"""Jobs and nodes as Slurm reports them, and the marks of the bridge on them.
-
-The administrator's comment on a job is its mark. It states what the bridge has changed on the job, so that any process
-can restore it.
-"""
+"""Jobs and nodes as Slurm reports them, and the marks of the bridge on them."""
 
 from __future__ import annotations
 
@@ -59,10 +55,10 @@ class Handover:
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark of a job: held by the bridge, started and not yet seen to run, or left to Slurm.
+    """The mark of a job in its administrator's comment, by which any process can restore it.
 
-    `why`: text for administrators; `nodes`: the range of nodes that the job was submitted with, where it had one;
-    `before`: the comment before.
+    `state`: held by the bridge, started and not yet seen to run, or left to Slurm; `why`: text for administrators;
+    `nodes`: the range of nodes that the job was submitted with, where it had one; `before`: the comment before.
     """
 
     state: Literal["held", "started", "left"]
@@ -104,11 +100,6 @@ def _cell(column: str, read: Callable[[str], Any] = str) -> Any:
     return field(metadata={"column": column, "read": read})
 
 
-def _limit_s(text: str) -> float:
-    limit_s = duration_s(text)
-    return math.inf if math.isnan(limit_s) else limit_s
-
-
 def _date_s(text: str) -> float:
     """Return a time in s since 1970 as squeue prints it with SLURM_TIME_FORMAT=%s; NaN for N/A."""
     return float(text) if text.isdecimal() else math.nan
@@ -143,7 +134,7 @@ class SlurmJob:
     state: str = _cell("State")
     reason: str = _cell("Reason")
     nodes: int = _cell("NumNodes", lambda text: int(text.partition("-")[0]))
-    limit_s: float = _cell("TimeLimit", _limit_s)
+    limit_s: float = _cell("TimeLimit", lambda text: math.inf if math.isnan(limit_s := duration_s(text)) else limit_s)
     user: str = _cell("UserName")
     depends: bool = _cell("Dependency", lambda text: text not in NONE)
     submit_s: float = _cell("SubmitTime", _date_s)
@@ -168,10 +159,8 @@ class SlurmJob:
     """True if the bridge has started the job, and not seen it run."""
 
     def startable(self, now_s: float) -> bool:
-        """Return whether the job waits for nothing but nodes, at a time in s since 1970.
-
-        Slurm delays what it has put back by two minutes; that does not count.
-        """
+        """Return whether the job waits for nothing but nodes, at a time in s since 1970."""
+        # Slurm delays what it has put back by two minutes, which does not count
         later = self.depends or self.reason.startswith(LATER) or (self.begin_s > now_s and self.restarts == 0)
         return self.waiting and not later
 
@@ -229,10 +218,7 @@ class SlurmNode:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """State of Slurm at a time in s since 1970: jobs by number, nodes by name.
-
-    `begun_s`: begin of the read, monotonic.
-    """
+    """State of Slurm at a time in s since 1970, jobs and nodes by name; `begun_s`: begin of its read, monotonic."""
 
     time_s: float
     begun_s: float
