@@ -609,6 +609,23 @@ def test_a_start_that_failed_counts_once_though_its_poll_is_repeated(book):
     assert (bridge.failed_starts, bridge._tries) == (1, {"12": 1}) and notes.count("start failed") == 3
 
 
+def test_a_start_that_a_limit_holds_back_pauses_longer_each_time(book, monkeypatch):
+    machine = Answers(book)
+    bridge, _ = bridge_of(book, machine)
+    for pauses_s in ({"12": 30.0}, {"12": 60.0}):
+        book.present["12"].status, book.present["12"].mask = "waiting", 0
+        book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1")])
+        book.present["12"].launched_s, book.present["12"].restarts = time.monotonic() - 3.0, 0
+        machine.jobs = [held_job(held=False, reason="QOSMaxNodePerUserLimit"), held_job("13", mark=None, held=False)]
+        machine.excluded = lambda: (_ for _ in ()).throw(SlurmSilentError("squeue: no answer"))
+        with pytest.raises(SlurmSilentError):
+            bridge._poll(2.0)
+        machine.excluded = dict
+        bridge._poll(3.0)
+        assert bridge._pauses_s == pauses_s and bridge._tries == {"12": 0}
+    assert bridge._skipped["12"] == pytest.approx(time.monotonic() + 30.0, abs=5.0)
+
+
 def test_a_kill_during_a_start_waits_for_its_command(book):
     """Slurm may make the start after it was killed; its nodes are not free before."""
     machine, stalled = Answers(book), threading.Event()

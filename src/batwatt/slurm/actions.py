@@ -217,8 +217,7 @@ class Actions:
 
     def _set_pstate(self, i: int) -> bool:
         """Run the command for a p-state, if it is another one than before; return whether it is set."""
-        target = self._book.pstate[i]
-        host = self._book.platform.hosts[i]
+        host, target = self._book.platform.hosts[i], self._book.pstate[i]
         if self._pstate_command and self._pstates.get(i, host.initial_pstate) != target:
             command = [word.replace("{node}", host.name) for word in self._pstate_command]
             words = [word.replace("{pstate}", str(target)) for word in command]

@@ -158,8 +158,8 @@ class Bridge:
         """Attempts to reach Slurm since its last answer."""
         self._watched = Watched()
         self._settled = False
-        self._failures: list[tuple[str, bool]] = []
-        """Number of the job, and whether it counts as an attempt, of each start that failed by the present poll."""
+        self._failures: list[tuple[str, bool, bool]] = []
+        """Starts that failed by the present poll: number of the job, if it is an attempt, if a limit holds it back."""
         self._busy: set[str] = set()
         """Tasks with a command that had no answer when the present poll began: a job may be about to start."""
         self._tries: dict[str, int] = {}
@@ -262,9 +262,13 @@ class Bridge:
         snapshot = self.machine.read(self.book.present)
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
         # a poll that Slurm has not answered to its end finds the same failures again
-        for number, tried in self._failures:
+        for number, tried, limited in self._failures:
             self.failed_starts += 1
             self._tries[number] = self._tries.get(number, 0) + tried
+            if limited:
+                pause_s = self._pauses_s.get(number, LIMITED_S)
+                self._skipped[number] = time.monotonic() + pause_s
+                self._pauses_s[number] = min(TIRED_S, 2.0 * pause_s)
         cap_w = None if self.spec.feed is None else self.spec.feed.value(now_s)
         last_w, last_s = self.book.sent
         # schedulers under an envelope decide when they receive it only, so it also comes with what has happened
@@ -477,12 +481,8 @@ class Bridge:
             elif passed_s > LAUNCH_S or (passed_s > REFUSED_S and job.reason.startswith(REFUSALS)):
                 why = f"did not start within {passed_s:.0f} s ({job.reason})"
                 # a limit that ends by itself is no failure: the job is announced again later
-                passes = job.reason.startswith(LATER)
-                yield self._failed(now_s, task, why, tried=not passes, job=job)
-                if passes:
-                    pause_s = self._pauses_s.get(task.number, LIMITED_S)
-                    self._skipped[task.number] = time.monotonic() + pause_s
-                    self._pauses_s[task.number] = min(TIRED_S, 2.0 * pause_s)
+                limited = job.reason.startswith(LATER)
+                yield self._failed(now_s, task, why, tried=not limited, limited=limited, job=job)
 
     def _elsewhere(self, task: SlurmAttempt, job: SlurmJob) -> bool:
         """Return whether a job runs on other nodes than the scheduler chose."""
@@ -492,10 +492,11 @@ class Bridge:
         return listed and set(job.hosts) != {hosts[i].name for i in hostset.ids(task.mask)}
 
     def _failed(
-        self, now_s: float, task: SlurmAttempt, why: str, *, tried: bool = True, job: SlurmJob | None = None
-    ) -> ev.Event:
+        self, now_s: float, task: SlurmAttempt, why: str, *, tried: bool = True, limited: bool = False,
+        job: SlurmJob | None = None,
+    ) -> ev.Event:  # fmt: skip
         """Return the end of a start that has failed; `job` still waits, and is put on hold again."""
-        self._failures.append((task.number, tried))
+        self._failures.append((task.number, tried, limited))
         self.journal.note("start failed", job=task.id, why=why)
         _log.warning("%s %s", task.id, why)
         if job is not None:
@@ -506,7 +507,7 @@ class Bridge:
         return self._completed(now_s, task, "COMPLETED_FAILED")
 
     def _completed(self, now_s: float, task: SlurmAttempt, state: str, code: int = 0) -> ev.Event:
-        code = code or (0 if state == "COMPLETED_SUCCESSFULLY" else 1)
+        code = code or int(state != "COMPLETED_SUCCESSFULLY")
         return ev.JobCompleted(now_s, task.id, state, code, hostset.to_text(task.mask))
 
     def _look_at_killed(self, now_s: float, task: SlurmAttempt, job: SlurmJob | None) -> Iterator[ev.Event]:

@@ -220,10 +220,7 @@ class SlurmCommands:
         return nodes
 
     def take(self, jobs: Sequence[SlurmJob], why: str = "") -> dict[str, SlurmError]:
-        """Hold waiting jobs as an administrator, which their users cannot undo, and mark them; require no nodes.
-
-        Returns errors by number of the job. Raises SlurmSilentError.
-        """
+        """Hold waiting jobs so that users cannot release them, mark them, require no nodes; return errors by number."""
         mark = "admincomment="
         return self._each(jobs, lambda job: ("update", *_restored(job), "priority=0", mark + job.marked("held", why)))
 

@@ -94,7 +94,10 @@ class Session:
             else:
                 values = {"totals": begin["totals"], "continues": True} if resumed else {}
                 self.journal.begin(begin_s=clock.begin_s, **identity, **values)
-            about = self._about(resumed)
+            mode = "operating" if spec.operate else "shadowing (nothing is changed)"
+            place = f", scheduler at {self.endpoint}" if self.endpoint else ""
+            jobs = f"jobs of {spec.handover} on {len(self.platform)} nodes{place}{', resumed' if resumed else ''}"
+            about = f"{mode} {self.cluster} ({self.version}): {jobs}"
             self.presence = Presence(file_of(spec.prefix, "status", ".json"), spec.metrics, about, lock)
             error: BaseException | None = None
             try:
@@ -110,10 +113,7 @@ class Session:
                     self._end(error)
 
     def _resumed(self) -> tuple[SessionClock, deque[tuple[ev.Message, ev.Reply]], Mapping[str, Any]]:
-        """Return the clock, and the exchanges and the beginning of the session that goes on, if one does.
-
-        A scheduler begins afresh where the journal continues another one. Raises InputError.
-        """
+        """Return the clock, the exchanges and the begin of a session that goes on, or of none. Raises InputError."""
         spec, now_s = self.spec, time.time()
         session = None if spec.fresh or not spec.operate else self.journal.session()
         if session is None or not (session[1] or session[0].get("continues")):
@@ -126,15 +126,9 @@ class Session:
         began_s = float(begin["begin_s"])
         # the clock of the machine may have been set back
         passed_s = max([(now_s - began_s) * spec.speed, *(exchange[0].now for exchange in exchanges[-1:])])
+        # a scheduler begins afresh where the journal continues another one
         past = deque() if begin.get("continues") else deque(exchanges)
         return SessionClock(began_s, spec.speed, passed_s), past, begin
-
-    def _about(self, resumed: bool) -> str:
-        spec = self.spec
-        mode = "operating" if spec.operate else "shadowing (nothing is changed)"
-        place = f", scheduler at {self.endpoint}" if self.endpoint else ""
-        jobs = f"jobs of {spec.handover} on {len(self.platform)} nodes{place}{', resumed' if resumed else ''}"
-        return f"{mode} {self.cluster} ({self.version}): {jobs}"
 
     def _schedule(self, bridge: Bridge, clock: SessionClock) -> None:
         spec = self.spec

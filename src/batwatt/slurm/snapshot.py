@@ -16,12 +16,11 @@ MARK = "batwatt"
 OFF = f"{MARK}: off"
 """Reason of nodes that the bridge has drained."""
 HELD_BY_USER = "JobHeldUser"
-_FAILURES = ("FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "REVOKED")
 ENDED = {
     "COMPLETED": "COMPLETED_SUCCESSFULLY",
     "TIMEOUT": "COMPLETED_WALLTIME_REACHED",
     **dict.fromkeys(("CANCELLED", "PREEMPTED"), "COMPLETED_KILLED"),
-    **dict.fromkeys(_FAILURES, "COMPLETED_FAILED"),
+    **dict.fromkeys(("FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "REVOKED"), "COMPLETED_FAILED"),
 }
 """Slurm's final states of a job -> Batsim's."""
 WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"))
