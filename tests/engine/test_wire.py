@@ -15,9 +15,9 @@ from batwatt.batsim.adapters import serve
 from batwatt.batsim.batsim4 import EngineConfig, read_message, read_reply, write_message
 from batwatt.batsim.bs import Bs
 from batwatt.batsim.events import Message, Reply
-from batwatt.batsim.wire import EngineSocket, SchedulerSocket
+from batwatt.batsim.wire import EngineSocket, SchedulerSocket, own_endpoint
 from batwatt.engine.core import Engine
-from batwatt.errors import BatwattError, PeerError, ProtocolError
+from batwatt.errors import BatwattError, InputError, PeerError, ProtocolError
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.easy import Easy
@@ -304,3 +304,38 @@ def test_a_scheduler_has_to_have_the_token(theirs, words):
 def test_the_folder_of_a_socket_is_closed_to_others(tmp_path):
     with SchedulerSocket(f"ipc://{tmp_path}/s/scheduler"):
         assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "user", "token", "loopback", "why"),
+    [
+        ("ipc://out/s", 0, None, False, ""),
+        ("tcp://127.0.0.1:28000", 0, "secret", False, ""),
+        ("tcp://localhost:28000", 1, None, True, ""),
+        ("tcp://[::1]:28000", 1, None, False, "any user can listen .* or --token-file .*, or --insecure-tcp"),
+        ("tcp://127.0.0.1:28000", 0, None, True, "any user can listen .* `batwatt serve`$"),
+        ("tcp://10.0.0.1:28000", 0, "secret", True, "10.0.0.1 is not this machine"),
+        # in no file system, so that nobody owns it
+        ("ipc://@scheduler", 0, None, False, "any user can listen"),
+    ],
+)
+def test_no_stranger_takes_the_place_of_a_scheduler(monkeypatch, tmp_path, endpoint, user, token, loopback, why):
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    values = {"loopback": loopback, "commands": True}
+    if why:
+        with pytest.raises(InputError, match=why):
+            own_endpoint(endpoint, tmp_path / "s", token, **values)
+    else:
+        assert own_endpoint(endpoint, tmp_path / "s", token, **values) == endpoint
+
+
+def test_the_usual_place_of_a_scheduler_is_a_folder_of_this_user_alone(tmp_path):
+    folder, values = tmp_path / "out/s_socket", {"loopback": False, "commands": True}
+    assert own_endpoint("", folder, None, **values) == f"ipc://{folder}/scheduler"
+    folder.chmod(0o750)
+    with pytest.raises(InputError, match="is not a folder of this user alone; remove it"):
+        own_endpoint("", folder, None, **values)
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(InputError, match="is not a folder of this user alone"):
+        own_endpoint("", folder, None, **values)
