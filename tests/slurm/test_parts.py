@@ -25,7 +25,7 @@ from batwatt.slurm.account import Account, Feed, PowerMeter, _AccountRow
 from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, SessionClock, Watched
-from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError
+from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError, in_turns
 from batwatt.slurm.presence import ClusterLock, OtherSessionError, Presence
 from batwatt.slurm.session import Session
 from batwatt.slurm.snapshot import FIELDS, Handover, Mark, SlurmNode, Snapshot, _exit_code, job_of
@@ -428,6 +428,39 @@ def job_of_row(**cells):
 )
 def test_a_demand_that_no_scheduler_knows(cells, demand):
     assert job_of_row(**cells).demand == demand
+
+
+def test_an_array_is_one_job_where_all_of_its_tasks_are_changed():
+    calls = []
+    slurm = scripted({"scontrol": lambda words: calls.append(words[1:3]) or ""})
+    slurm._arrays = {"7": {"7_1", "7_2"}, "8": {"8_1", "8_2", "8_3"}}
+    jobs = [replace(job_of_row(), number=number) for number in ("7_1", "7_2", "8_1", "8_2", "9")]
+    assert slurm.take(jobs) == {} and calls == [("update", "jobid=7,8_1,8_2,9")]
+
+    def refuse(words):
+        error = SlurmError("no")
+        error.output = "7: Job has already finished" if "7" in words[2].removeprefix("jobid=").split(",") else ""
+        if error.output:
+            raise error
+        return ""
+
+    slurm.run = lambda *words: refuse(words)
+    assert set(slurm.take(jobs)) == {"7_1", "7_2"}
+    assert [[job.number for job in turn] for turn in in_turns(jobs, 2)] == [["7_1", "7_2", "8_1", "8_2"], ["9"]]
+
+
+def test_hosts_that_were_off_before_the_session_are_woken_as_power_allows(book):
+    """The scheduler has weighed none of them: two of 200 W fit below the cap, a host of its own request at once."""
+    changes = []
+    names = [host.name for host in book.platform.hosts]
+    full_w = [host.pstates[host.sleeps[0].switch_on].full_w for host in book.platform.hosts]
+    machine = SimpleNamespace(switch=lambda what, nodes: changes.append((what, nodes)))
+    actions = Actions(machine, book, KillRule(), "", lambda what, **values: None)
+    nodes = {name: replace(NODE, name=name, flags=frozenset(("idle", "powered_down"))) for name in names}
+    book.requested = 0b1
+    actions.act(Snapshot(0.0, 0.0, {}, nodes), book.everyone, full_w[1] + full_w[2] + full_w[3] / 2.0)
+    actions.finish()
+    assert changes == [("power_up", names[:3])]
 
 
 @pytest.mark.parametrize(("text", "commands"), [("Invalid job id specified for job 13", 1), ("no right to do this", 7)])

@@ -251,7 +251,8 @@ def run_command(
     try:
         session.run(note)
     finally:
-        show_account(session.account.records())
+        if session.bridge is not None:
+            show_account(session.account.records())
 
 
 def log_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import shlex
 import subprocess
 import time
@@ -66,8 +67,8 @@ class Actions:
         self._running: dict[str, Future[None]] = {}
         """Commands under way, by id of the task, or by a word for those of many."""
 
-    def act(self, snapshot: Snapshot, own: int) -> None:
-        """Request missing changes; `own`: the hosts that are not out of service."""
+    def act(self, snapshot: Snapshot, own: int, spare_w: float = math.inf) -> None:
+        """Request missing changes of jobs and of the hosts `own`; `spare_w`: power below the cap in W."""
         for task in list(self._book.present.values()):
             job = snapshot.jobs.get(task.number)
             if job is not None and task.status in ("starting", "killing", "aside"):
@@ -76,7 +77,7 @@ class Actions:
         killed = {task.number for task in self._book.present.values() if task.status == "killing"}
         marked = [job for job in snapshot.jobs.values() if job.running and job.mark is not None]
         self._begin("begun", lambda: self._confirm([job for job in marked if job.number not in killed]))
-        self._begin("nodes", lambda: self._nodes(snapshot, own))
+        self._begin("nodes", lambda: self._nodes(snapshot, own, spare_w))
         wait(self._running.values(), TURN_S)
         for key, future in list(self._running.items()):
             if future.done():
@@ -183,12 +184,16 @@ class Actions:
         target = self._book.pstate[host]
         return node.up and not node.marked and self._pstates.get(host, target) == target
 
-    def _nodes(self, snapshot: Snapshot, own: int) -> None:
+    def _nodes(self, snapshot: Snapshot, own: int, spare_w: float) -> None:
         changes: dict[str, list[str]] = {}
         now_s = time.monotonic()
         for i, host in enumerate(self._book.platform.hosts):
             node = snapshot.nodes[host.name]
             what = self._missing(i, node) if own >> i & 1 else ""
+            if what and self.wanted(i) and not self._book.requested >> i & 1 and host.sleeps:
+                # off since before the session: no scheduler has weighed its power
+                spare_w -= host.pstates[host.sleeps[0].switch_on].full_w
+                what = what if spare_w >= 0.0 else ""
             if node.reserved and node.marked:
                 # Slurm wakes it for the reservation
                 what = "undrain"

@@ -65,6 +65,8 @@ class Book:
         """The p-state of the last request for each host."""
         self.switching = 0
         """Hosts on their way to the p-state of their last request."""
+        self.requested = 0
+        """Hosts for which the scheduler has requested a p-state."""
         self.requests: list[tuple[int, int]] = []
         """Hosts and p-state of each request that was not acknowledged."""
         self.away = 0
@@ -223,6 +225,7 @@ class Book:
         # a new request takes its hosts out of earlier ones
         self.requests = [*_nonempty((hosts & ~mask, state) for hosts, state in self.requests), (mask, target)]
         self.switching |= mask
+        self.requested |= mask
 
     def _register(self, decision: ev.RegisterJob) -> None:
         number = number_of(decision.job_id)

@@ -21,7 +21,7 @@ from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.slurm.account import Account, Feed, PowerMeter, watts_of
 from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import WORKLOAD, Book, SlurmAttempt
-from batwatt.slurm.commands import SlurmCommands, SlurmError, purpose
+from batwatt.slurm.commands import SlurmCommands, SlurmError, in_turns, purpose
 from batwatt.slurm.snapshot import ENDED, HELD_BY_USER, LATER, REFUSALS, Handover, SlurmJob, Snapshot
 
 _log = logging.getLogger(__name__)
@@ -158,6 +158,7 @@ class Bridge:
         """Attempts to reach Slurm since its last answer."""
         self._watched = Watched()
         self._settled = False
+        self._cap_w: float | None = None
         self._failures: list[tuple[str, bool, bool]] = []
         """Starts that failed by the present poll: number of the job, if it is an attempt, if a limit holds it back."""
         self._busy: set[str] = set()
@@ -275,7 +276,7 @@ class Bridge:
         if self.tells and cap_w is not None and (events or cap_w != last_w or now_s - last_s >= STEP_S):
             data = {"type": EVENT_TYPE, "timestamp": now_s, EVENT_VALUE: cap_w}
             events.append(ev.Notified(now_s, EVENT_TYPE, data))
-        self.snapshot = snapshot
+        self.snapshot, self._cap_w = snapshot, cap_w
         self._act(snapshot)
         self._measure(now_s, snapshot, cap_w)
         self.polls, self.polled_s = self.polls + 1, snapshot.time_s
@@ -283,7 +284,9 @@ class Bridge:
         return events
 
     def _act(self, snapshot: Snapshot) -> None:
-        self.actions.act(snapshot, self.book.everyone & ~self._watched.out)
+        watts = watts_of(self.book.platform, snapshot, self.book.pstate)
+        spare_w = math.inf if self._cap_w is None else self._cap_w - watts
+        self.actions.act(snapshot, self.book.everyone & ~self._watched.out, spare_w)
 
     def _measure(self, now_s: float, snapshot: Snapshot, cap_w: float | None) -> None:
         platform, account, real = self.book.platform, self.account, self.machine.real
@@ -314,7 +317,7 @@ class Bridge:
             taken = bool(node.flags & {"allocated", "mixed"}) and node.name not in ours and not book.busy >> i & 1
             theirs |= taken << i
         if not self._settled:
-            # what is off at the beginning is woken: the scheduler takes all hosts as on
+            # hosts that are off at the begin are unavailable until power wakes them: the scheduler takes all as on
             self._settled = True
             self._watched.out |= out | theirs
         now_out = self._watched.look(out | theirs, book.everyone)
@@ -356,7 +359,7 @@ class Bridge:
             self._note_errors(self.machine.let_go(gone), "not given back")
         rows = sorted(snapshot.jobs.values(), key=lambda job: (job.submit_s, int(job.id), job.number))
         fresh = [job for job in rows if self._to_announce(job, snapshot)]
-        for job in self._taken(fresh[:PORTION]):
+        for job in self._taken(next(in_turns(fresh, PORTION), [])):
             yield self._announced(now_s, job)
 
     def _to_announce(self, job: SlurmJob, snapshot: Snapshot) -> bool:

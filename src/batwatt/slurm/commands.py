@@ -9,7 +9,7 @@ import re
 import secrets
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -57,13 +57,15 @@ class SlurmCommands:
 
     limit_s = 60.0
     """Longest time of a command, in s."""
-    portion = 250
+    portion = 125
     """Most jobs of one command, as a command line is bounded."""
 
     def __init__(self, handover: Handover, nodes: Iterable[str], watch: Watch = lambda words, answer: None) -> None:
         self.handover = handover
         self.names = tuple(nodes)
         self._watch = watch
+        self._arrays: dict[str, set[str]] = {}
+        """Tasks that have not ended, by the number of their array."""
         self.real: Snapshot | None = None
         """State of Slurm itself, where `read` returns something else."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_NARROWING)}
@@ -153,6 +155,10 @@ class SlurmCommands:
         with ThreadPoolExecutor(2) as pool:
             nodes, reserved = pool.submit(self.nodes), pool.submit(self._reserved)
             jobs = self._jobs(*self._narrow)
+            self._arrays = {}
+            for job in jobs.values():
+                if not job.ended and job.array != job.number:
+                    self._arrays.setdefault(job.array, set()).add(job.number)
             missing = [number for number in tracked if number not in jobs]
             for i in range(0, len(missing), self.portion):
                 try:
@@ -250,8 +256,12 @@ class SlurmCommands:
         freed = [job for job in jobs if release and job.waiting and job.number not in errors]
         # Slurm delays what was put back by two minutes
         self._each([job for job in freed if job.restarts], lambda job: ("update", "starttime=now"))
-        errors |= self._each(freed, lambda job: ("release",), name="")
-        return errors | self.confirm([job for job in jobs if job.number not in errors])
+        errors |= self.confirm([job for job in jobs if job.number not in errors and job not in freed])
+        for turn in in_turns(freed, 2 * self.portion):
+            # a job that begins and ends before the mark is cleared keeps it
+            errors |= self._each(turn, lambda job: ("release",), name="")
+            errors |= self.confirm([job for job in turn if job.number not in errors])
+        return errors
 
     def requeue_held(self, job: SlurmJob) -> None:
         """Put a job back into the queue, on hold; one that runs only if it has not finished meanwhile."""
@@ -271,11 +281,17 @@ class SlurmCommands:
     ) -> dict[str, SlurmError]:
         """Change jobs, those with equal words in one command; return errors by number. Raises SlurmSilentError.
 
-        Slurm makes what it can and reports the rest by number; a command without numbers is repeated for each half.
+        Slurm makes what it can and reports the rest by number; a command without numbers is repeated for each half. An
+        array of which all tasks are changed is one job.
         """
         groups: dict[tuple[str, ...], list[str]] = {}
         for job in jobs:
             groups.setdefault(words_of(job), []).append(job.number)
+        for words, numbers in groups.items():
+            if not any(word.startswith(_OF_ONE) for word in words):
+                whole = [array for array, tasks in self._arrays.items() if tasks <= set(numbers)]
+                tasks = set().union(*(self._arrays[array] for array in whole))
+                groups[words] = [*whole, *(number for number in numbers if number not in tasks)]
 
         def change(words: tuple[str, ...], numbers: Sequence[str]) -> dict[str, SlurmError]:
             try:
@@ -300,7 +316,8 @@ class SlurmCommands:
                 futures += [pool.submit(copy_context().run, change, words, portion) for portion in portions]
             for future in futures:
                 errors |= future.result()
-        return errors
+        tasks_of = {number: self._arrays.get(number) or [number] for number in errors}
+        return {task: error for number, error in errors.items() for task in tasks_of[number]}
 
     def cancel(self, number: str) -> None:
         """Cancel a job."""
@@ -313,6 +330,20 @@ class SlurmCommands:
     def switch(self, what: str, names: Sequence[str]) -> None:
         """Change nodes as `SWITCHES` has it."""
         self.change("scontrol", "update", f"nodename={','.join(names)}", *SWITCHES[what])
+
+
+def in_turns(jobs: Iterable[SlurmJob], most: int) -> Iterator[list[SlurmJob]]:
+    """Yield jobs in lists of `most`; all tasks of an array count as one job, and come together."""
+    turn: list[SlurmJob] = []
+    arrays: set[str] = set()
+    for job in sorted(jobs, key=lambda job: int(job.array)):
+        if job.array not in arrays and len(arrays) == most:
+            yield turn
+            turn, arrays = [], set()
+        arrays.add(job.array)
+        turn.append(job)
+    if turn:
+        yield turn
 
 
 def _restored(job: SlurmJob) -> tuple[str, ...]:

@@ -152,8 +152,9 @@ class Presence:
         status = self.status(bridge)
         with self._warns():
             self._write(status)
+        jobs = ", ".join(f"{number} jobs {state}" for state, number in status["jobs"].items() if number) or "no jobs"
         cap = "" if status["cap_w"] is None else f" of {status['cap_w']:g}"
-        self.notify(f"READY=1\nWATCHDOG=1\nSTATUS={status['power_w']:g}{cap} W, {status['jobs']}\n")
+        self.notify(f"READY=1\nWATCHDOG=1\nSTATUS={status['power_w']:g}{cap} W, {jobs}\n")
         if self.lock is not None and status["state"] == "running":
             with self._warns():
                 self.lock.beat()

@@ -169,6 +169,11 @@ class SlurmJob:
         return str(replace(mark, state=state, why=why))
 
     @property
+    def array(self) -> str:
+        """The number of its array; its own without one."""
+        return re.split(r"[_+]", self.number)[0]
+
+    @property
     def before(self) -> str:
         """The comment without a mark."""
         return self.comment if self.mark is None else self.mark.before
