@@ -45,6 +45,27 @@ def test_characterised_text_and_files(house):
     assert (rows["range"], rows["frequency"].split(",")[0]) == ("0.04 (0.48 to 0.52)", "3 an hour possible")
 
 
+@pytest.mark.parametrize(
+    ("text", "values", "mean"),
+    [
+        ("constant:2000", "power_w, 1 rows over 30 days", "2000"),
+        ("power:{sun}", "power_w, 4 rows over 0.1667 days", "3500"),
+        ("power:{sun},peak_w=800 + constant:100", "power_w, 4 rows over 0.1667 days", "450"),
+        ("{csv}", "power_w, 2 rows over 0.08333 days", "1500"),
+        ("constant:1000 + battery:capacity_kwh=10", "power_w, 1 rows over 30 days", "1000"),
+        ("constant:mean=0.5", "fraction, 1 rows over 30 days", "0.5"),
+    ],
+)
+def test_characterise_takes_what_the_envelope_of_a_run_takes(house, text, values, mean):
+    """Constants last until --end."""
+    files = {"sun": house.write("sun.csv", SUN), "csv": house.write("cap.csv", "time_s,power_w\n0,1000\n3600,2000\n")}
+    rows = printed(house.batwatt("characterise", text.format(**files)))
+    assert (rows["values"], rows["mean"]) == (values, mean)
+    if text == "constant:2000":
+        rows = printed(house.batwatt("characterise", text, "--end", 7200))
+        assert rows["values"] == "power_w, 1 rows over 0.08333 days"
+
+
 def test_envelopes(house):
     sun, soc = house.write("sun.csv", SUN), house.out / "soc.csv"
     out = made(house, "series", f"power:{sun}", "constant:50")

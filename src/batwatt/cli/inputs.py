@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -420,6 +420,9 @@ def characterise_series(
 
     spec = parse_series(quantity_in(series), series)
     signal = spec.timeline(end_s=end).lasting(False)
+    if spec.length_s() is None:
+        # constants have no end
+        signal = replace(signal, period_s=max(signal.period_s, end - signal.times_s[-1]))
     character = characterise(signal)
     rows, content = _rows(character, signal), _content(character, signal)
     paid = spec.paid()
