@@ -11,6 +11,8 @@ import signal as signals
 import pytest
 from cli_house import JOBS, SMALL, unstyled
 
+from batwatt.studies import cases as studies_cases
+
 TRACE = "arrival_time,length,cpus,user\n" + "".join(
     f"{97 * i},{300 + 90 * (i % 5)},{1 + i % 3},{'ab'[i % 2]}\n" for i in range(25)
 )
@@ -47,6 +49,31 @@ def test_from_raw_files_to_the_answer(site):
     assert "Comparison of 2 cases on 25 jobs" in page and "batwatt compare -w " in page
     jobs = site.rows("cmp_jobs.csv")
     assert len(jobs) == 25 * len(rows) and {row["user"] for row in jobs} == {"a", "b"}
+
+
+def test_cases_need_no_label_and_the_systems_are_the_default(site, monkeypatch):
+    done = compare(site, "-c", "easyBackfill", "-c", "varcap termination=lww", "-j", 1)
+    assert done.code == 0, done.err
+    assert [row["case"] for row in site.rows("cmp_comparison.csv")] == ["easyBackfill", "varcap termination=lww"]
+    names = ("as today", "adaptive")
+    monkeypatch.setattr(studies_cases, "SYSTEMS", {name: studies_cases.SYSTEMS[name] for name in names})
+    for words in ((), ("-c", "systems")):
+        assert compare(site, *words, "-j", 1).code == 0
+        assert [row["case"] for row in site.rows("cmp_comparison.csv")] == list(names)
+
+
+def test_options_as_pairs_as_an_object_and_as_a_file_are_the_same(house):
+    options = '{"order": "slowdown", "response": "hfld", "forecast_error": 0.2, "shift": null}'
+    file = house.write("options.json", options)
+    pairs = ("-o", "order=slowdown", "-o", "response=hfld", "-o", "forecast_error=0.2", "-o", "shift=null")
+    texts = []
+    for words in (pairs, ("-o", options), ("-o", f"@{file}"), ("-o", "order=slowdown", "-o", f"@{file}")):
+        done = house.batwatt(
+            "run", "-p", SMALL, "-w", JOBS, "--envelope", house.envelope, *words, "-e", house.out / "x"
+        )
+        assert done.code == 0, done.err
+        texts.append((house.out / "x_jobs.csv").read_text())
+    assert len(set(texts)) == 1
 
 
 def test_what_readers_left_out_is_on_the_page(site):
