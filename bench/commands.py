@@ -422,7 +422,7 @@ def _traces() -> Named:
 
 def _others() -> Named:
     yield "version", "--version"
-    yield "help", "--help && run --help && study --help"
+    yield "help", "--help && run --help && study --help && compare --help-all"
     yield "init", "init out/start"
     yield "policies", "policies"
     yield "policies json", "policies --json"

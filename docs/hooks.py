@@ -19,7 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from typer.main import get_command
 
-from batwatt.cli.main import application
+from batwatt.cli.main import USAGE, application
 from batwatt.results.figures import METRICS
 from batwatt.results.run_files import FILES
 from batwatt.run.find_scheduler import our_schedulers
@@ -185,13 +185,13 @@ def _commands(group: Any, words: str) -> Iterator[tuple[str, Any]]:
 
 def _command(words: str, command: Any) -> Iterator[str]:
     yield f"{'#' * (2 + words.count(' '))} batwatt {words}"
-    text, _, example = (command.help or "").partition("[bold]Example:[/]")
-    yield _plain(" ".join(re.sub(r"\[/?[a-z]*\]", "", text).split()))
+    text, _, example = (command.help or "").partition("Example:")
+    yield _plain(" ".join(text.split()))
     arguments = [param for param in command.params if param.param_type_name == "argument"]
     options = [param for param in command.params if param not in arguments and not getattr(param, "hidden", False)]
     if hasattr(command, "commands"):
         return
-    names = "".join(f" {_argument(param)}" for param in arguments)
+    names = f" {USAGE[words]}" if words in USAGE else "".join(f" {_argument(param)}" for param in arguments)
     yield f"```text\nbatwatt {words}{names}{' [OPTIONS]' if options else ''}\n```"
     if example.strip():
         yield f"```bash\n{_example(example)}\n```"

@@ -88,7 +88,7 @@ def test_every_command_and_option_is_shown(hooks):
     for words in LEAVES:
         body = section(text, f"batwatt {words}")
         for param in COMMANDS[words].params:
-            if param.param_type_name == "option" and not param.hidden:
+            if param.param_type_name == "option" and param.expose_value:
                 assert f"`{param.opts[0]}`" in body, (words, param.opts)
 
 

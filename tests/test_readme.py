@@ -40,7 +40,7 @@ def check_command(line: str) -> None:
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
         assert words[0] in command.commands, f"no command {words[0]!r} in: {line}"
         command = command.commands[words.pop(0)]
-    if not {"-h", "--help"} & {*words}:
+    if not {"-h", "--help", "--help-all"} & {*words}:
         try:
             command.make_context(command.name, words)
         except InputError as error:

@@ -168,7 +168,7 @@ def test_command(command, house):
     assert again.code == 1 and "cell a/sun-60, window 1: jobs_lost is 0, and 1 in the entry" in again.line
     policy.write_text(policy.read_text() + "# another\n")
     again = benchmark(policy, "--check", entry)
-    assert again.code == 2 and "POLICY: is not mine.py of the entry; its SHA-256 is" in again.line
+    assert again.code == 2 and "FILE: is not mine.py of the entry; its SHA-256 is" in again.line
 
 
 def test_parts_and_references(command, house):

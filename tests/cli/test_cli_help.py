@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 import pytest
-from cli_commands import COMMANDS, GROUPS, LEAVES, examples
+from cli_commands import COMMANDS, GROUPS, LEAVES, examples, scripts
 from cli_house import unstyled
 from test_readme import check_command
 
-from batwatt.cli.main import ANYWHERE, HELP_ALL, SHORT
+from batwatt.cli.main import ALL, ANYWHERE, FIRST, HELP_ALL, SHORT, _needed
 from batwatt.run.find_scheduler import describe_schedulers
 from batwatt.scheduling.registry import describe
 
@@ -21,16 +21,18 @@ SMALL = ("-p", "platforms/small.xml", "-w", "workloads/small.json", "--envelope"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help(house, command, monkeypatch):
-    """It fits 80 columns, says what each option is, and has examples that parse and can be pasted."""
+@pytest.mark.parametrize("word", ["--help", HELP_ALL])
+def test_help(house, command, word, monkeypatch):
+    """It fits 80 columns, nothing is cut, each option has a text, and the example parses and can be pasted."""
     for width in (80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
-        done = house.batwatt(*command.split(), "--help")
+        done = house.batwatt(*command.split(), word)
         assert (done.code, done.err) == (0, "") and max(map(len, done.out.splitlines())) <= width
         # a line that goes on has a backslash at its end
         example = "\n".join(line.strip() for line in done.out.partition("Example:")[2].splitlines())
         pasted = [shlex.split(line) for line in example.replace("\\\n", " ").splitlines() if line[:3] == "bat"]
-        for line in examples(command):
+        first = [line for line in scripts(command)[0] if line.startswith("batwatt ")]
+        for line in examples(command) if word == HELP_ALL else first:
             assert shlex.split(line) in pasted, line
     assert "…" not in done.out and all(getattr(param, "help", None) for param in COMMANDS[command].params)
     assert any(line.startswith(f"batwatt {command}".strip()) for line in examples(command))
@@ -38,19 +40,64 @@ def test_help(house, command, monkeypatch):
         check_command(line)
 
 
+@pytest.mark.parametrize("group", GROUPS)
+def test_lists_of_commands_have_whole_sentences(house, group, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for word in ("--help", HELP_ALL):
+        text = house.batwatt(*group.split(), word).out.partition("Commands:\n")[2].partition("\n\n")[0]
+        rows = [line.split(maxsplit=1) for line in text.splitlines()]
+        assert len(rows) >= 2 and all(sentence.endswith(".") and "..." not in sentence for _, sentence in rows), rows
+        names = [name for name, _ in rows]
+        every = {words.removeprefix(f"{group} ") for words in COMMANDS if words.rpartition(" ")[0] == group and words}
+        assert set(names) == (FIRST if not group and word == "--help" else every)
+
+
+def test_the_first_help_lists_what_most_need(house):
+    out = house.batwatt("--help").out
+    listed = re.findall(r"^  ([a-z]+)  ", out.partition("Commands:\n")[2], re.MULTILINE)
+    assert listed == ["init", "run", "compare", "study", "policies", "account", "convert", "serve", "slurm"]
+    assert out.partition("Example:")[2].split()[:2] == ["batwatt", "compare"]
+    assert "--install-completion" not in out
+    # what is behind it works, too
+    assert house.batwatt("characterise", "constant:5").code == 0
+    assert "--install-completion" in house.batwatt(HELP_ALL).out and _needed(["--install-completion"]) is ALL
+
+
 def test_a_short_help_has_at_most_15_options_and_names_the_other(house, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "80")
     for command in LEAVES:
-        helps = (house.batwatt(*command.split(), word).out for word in ("--help", HELP_ALL))
-        named, every = ({*re.findall(r"--[a-zA-Z][a-z-]+", text)} for text in helps)
+        texts = [house.batwatt(*command.split(), word).out for word in ("--help", HELP_ALL)]
+        short, every = (_options(text) for text in texts)
         options = [param for param in COMMANDS[command].params if param.param_type_name == "option"]
-        shown = [param for param in options if not param.hidden]
-        assert len(shown) <= 15, command
+        assert len(short) <= 15, command
+        if command in SHORT:
+            assert len(short) == len(SHORT[command].split()) + 1
+            assert short[-1] == HELP_ALL and f"All {len(options) - own(command)} options" in texts[0], command
+        else:
+            assert len(options) - own(command) == len(short)
+        assert len(every) == len(options), command
         for param in options:
-            if param.name not in ANYWHERE:
-                assert param.opts[-1] in every, (command, param.name)
-        assert ("--help-all" in named) == (command in SHORT)
+            assert param.name == "help_all" or any(param.opts[-1] in row for row in every), (command, param.name)
     assert all(set(names.split()) <= {param.name for param in COMMANDS[name].params} for name, names in SHORT.items())
+
+
+def _options(text: str) -> list[str]:
+    """Return the names of options in a help."""
+    return re.findall(r"^  (-.*?)(?:  |$)", text.partition("Options:\n")[2].partition("\n\n")[0], re.MULTILINE)
+
+
+def own(command: str) -> int:
+    """Count the options that a command has from `batwatt` itself."""
+    return sum(param.name in ANYWHERE and not param.expose_value for param in COMMANDS[command].params)
+
+
+def test_an_option_that_the_short_help_leaves_out_works(house):
+    done = house.batwatt("run", "-p", "platforms/small.xml", "-w", "workloads/small.json", "--long", "0")
+    assert done.code == 2 and "--long: 0 is not a number of seconds > 0" in done.line
+    # anywhere in the line
+    words = ["compare", HELP_ALL, "-w", "workloads/small.json"]
+    assert "--seeds N" in house.batwatt(*words).out
+    assert "--seeds" not in house.batwatt("compare", "--help", "-w", "workloads/small.json").out
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -21,6 +21,6 @@ def examples(words: str) -> list[str]:
 
 def scripts(words: str) -> list[list[str]]:
     """The examples of a command as lines for a shell; those after an empty line are another script."""
-    text = COMMANDS[words].help.partition("Example:[/]")[2].replace("\\\n", " ")
+    text = COMMANDS[words].epilog.replace("\b\n", "").partition("Example:\n")[2].replace("\\\n", " ")
     blocks = [[line.strip() for line in part.splitlines() if line.strip()] for part in text.split("\n\n")]
     return [lines for lines in blocks if any(line.startswith("batwatt ") for line in lines)]

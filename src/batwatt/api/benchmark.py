@@ -138,7 +138,7 @@ def entry_of(policy: Path | None, scheduler: str | None, options: Mapping[str, A
         label = scheduler if policy is None else policy.stem
         return Entry(label or "", scheduler or "", options, policy=str(policy or ""), sha256=sha256)
     if sha256 != old.sha256:
-        raise InputError("POLICY", f"is not {old.policy or 'none'} of the entry", f"its SHA-256 is {old.sha256!r}")
+        raise InputError("FILE", f"is not {old.policy or 'none'} of the entry", f"its SHA-256 is {old.sha256!r}")
     return replace(old, policy=str(policy or ""))
 
 

@@ -19,49 +19,62 @@ _option = typer.Option
 def account_command(
     *,
     prefix: Annotated[
-        Path | None, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run; or a log with -w.")
+        Path | None, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run, in place of a log.")
     ] = None,
     workload: Annotated[
         Path | None,
         _option(
             "-w",
             "--workload",
-            help="Log with the starts of jobs (sacct -P), with keys as in jobs.sacct,width=nodes,tz=ZONE; with PREFIX "
-            "the workload of that run, for the phases of its jobs.",
+            metavar="LOG",
+            help="Log with the starts of jobs: .sacct or .swf, with keys as in jobs.sacct,width=nodes,tz=ZONE; with "
+            "PREFIX the workload of that run.",
         ),
     ] = None,
     carbon: CarbonText = None,
     price: PriceText = None,
     by: Annotated[
-        str | None, _option("--by", help="Columns: user,account,partition,month.", show_default="all")
+        str | None,
+        _option(
+            "--by", metavar="COLUMNS", help="Columns of the table: user,account,partition,month.", show_default="all"
+        ),
     ] = None,
     output: Annotated[
-        Path | None, _option("-o", "--output", help="Write the table as CSV, too; with PREFIX the JSON instead.")
+        Path | None, _option("-o", "--output", help="Write the table as CSV, too; with PREFIX the JSON.")
     ] = None,
     segments: Annotated[
-        Path | None, _option("--segments", help="With PREFIX: write a row for each segment of a job, too (CSV).")
+        Path | None, _option("--segments", help="With PREFIX: write a row for each segment of a job (CSV).")
     ] = None,
     page: Annotated[Path | None, _option("--page", help="Write a page, too (HTML).")] = None,
-    machines: Annotated[int | None, _option("--machines", help="Nodes of the site, for idle ones.")] = None,
-    cores: Annotated[int | None, _option("--cores", help="CPUs of a node.", show_default="1")] = None,
+    machines: Annotated[
+        int | None, _option("--machines", help="Machines of the site, for the energy of idle ones.")
+    ] = None,
+    cores: Annotated[int | None, _option("--cores", help="Cores of a machine.", show_default="1")] = None,
     busy_w: Annotated[
-        float | None, _option("--busy-w", help="Power of a node in use, W, of jobs not measured.")
+        float | None,
+        _option("--busy-w", metavar="W", help="Power of a busy machine, W, for jobs that are not measured."),
     ] = None,
-    idle_w: Annotated[float | None, _option("--idle-w", help="Power of an idle node, W.")] = None,
+    idle_w: Annotated[float | None, _option("--idle-w", metavar="W", help="Power of an idle machine, W.")] = None,
     pue: Annotated[
-        float | None, _option("--pue", help="Energy of the site / energy of its nodes.", show_default="1")
+        float | None, _option("--pue", help="Energy of the site / energy of its machines.", show_default="1")
     ] = None,
-    since: Annotated[str | None, _option("--since", help="Begin (a date).", show_default="the first start")] = None,
-    until: Annotated[str | None, _option("--until", help="End (a date).", show_default="the last end")] = None,
-    zone: Annotated[str | None, _option("--zone", help="Time zone of months.", show_default="that of dates")] = None,
+    since: Annotated[
+        str | None, _option("--since", metavar="DATE", help="Begin of the account.", show_default="the first start")
+    ] = None,
+    until: Annotated[
+        str | None, _option("--until", metavar="DATE", help="End of the account.", show_default="the last end")
+    ] = None,
+    zone: Annotated[
+        str | None, _option("--zone", metavar="ZONE", help="Time zone of months.", show_default="that of dates")
+    ] = None,
     begin: Begin = None,
 ) -> None:
-    """Account the jobs of a log or of a run: energy, carbon and cost.
+    """Account energy, carbon and cost of a log or of a run.
 
-    A log: also node hours, by user, account, partition and month. A job counts at the carbon and the price of the hours
-    in which it ran; idle nodes and overhead have their own rows. A run (PREFIX): one JSON object, from Batsim's files.
+    A log: also machine hours, by user, account, partition and month. A job counts at the carbon and the price of the
+    hours in which it ran; idle machines and overhead have their own rows. A run (PREFIX): one JSON object.
 
-    [bold]Example:[/]
+    Example:
     batwatt account -w workloads/site/jobs.sacct --machines 10 --cores 16
       --busy-w 350 --idle-w 120 --pue 1.3 --by user,month
       --carbon power_profiles/carbon/carbon-hourly.csv

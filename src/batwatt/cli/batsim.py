@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def _switch(names: str, help: str, **more: Any) -> Any:
-    return typer.Option(*names.split(), help=help, **({"rich_help_panel": "Batsim's switches"} | more))
+    return typer.Option(*names.split(), help=help, **more)
 
 
 LEVELS = ("quiet", "network-only", "information", "debug")
@@ -54,7 +54,6 @@ USAGE_CODE = 255
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 INIT = "the text that Batsim has for its scheduler"
 """Place of options that Batsim 5 brings, in errors."""
-_feature = partial(_switch, rich_help_panel="Batsim 5: what the scheduler asks for")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +61,12 @@ class RequestedFeatures:
     """Features that the scheduler requests of Batsim 5, whose command line has no options for them."""
 
     dynamic_jobs: Annotated[
-        bool, _feature("--enable-dynamic-jobs", "The scheduler adds jobs.", show_default="if it needs this")
+        bool, _switch("--enable-dynamic-jobs", "The scheduler adds jobs.", show_default="if it needs this")
     ] = False
-    acknowledge_dynamic_jobs: Annotated[bool, _feature("--acknowledge-dynamic-jobs", "Announce added jobs.")] = False
+    acknowledge_dynamic_jobs: Annotated[bool, _switch("--acknowledge-dynamic-jobs", "Announce added jobs.")] = False
     forward_profiles_at_begin: Annotated[
         bool,
-        _feature("--forward-profiles-at-begin", "All profiles, also the parts of composed ones; each must be used."),
+        _switch("--forward-profiles-at-begin", "Send all profiles, also parts of composed ones; each must be used."),
     ] = False
 
     def dialect(self, scheduler: Any) -> Dialect:
@@ -98,28 +97,31 @@ def serve_command(
     plugin: Plugins = None,
     platform: Annotated[
         Path | None,
-        typer.Option("-p", "--platform", help="The platform file of Batsim, with keys as for `run`."),
+        typer.Option("-p", "--platform", help="Platform of that Batsim, with keys as for `run`."),
     ] = None,
     envelope: EnvelopeFile = None,
     capacity: CapacityText = None,
-    socket: Annotated[str, typer.Option("--socket", help="Endpoint to listen on for Batsim.")] = DEFAULT_ENDPOINT,
+    socket: Annotated[
+        str, typer.Option("--socket", metavar="ENDPOINT", help="Endpoint to listen on for Batsim.")
+    ] = DEFAULT_ENDPOINT,
     token_file: TokenFile = None,
     timeout: Timeout = 0.0,
     protocol: Annotated[
         int | None,
-        typer.Option("--protocol", min=4, max=5, help="Take Batsim 4 or 5 only.", show_default="either"),
+        typer.Option("--protocol", min=4, max=5, help="Accept Batsim 4 or 5 only.", show_default="either"),
     ] = None,
     attempts: Annotated[
         Path | None,
-        typer.Option("--attempts", help="Write runs submitted again here: PREFIX_attempts.csv, beside Batsim's files."),
+        typer.Option("--attempts", help="Write the attempts of jobs: PREFIX_attempts.csv, beside Batsim's files."),
     ] = None,
     features: RequestedFeatures,
 ) -> None:
-    """Listen as the decision process of a Batsim that you start yourself, 4.x or 5; ends with the simulation.
+    """Schedule for a real Batsim, 4 or 5, that you start.
 
-    Batsim 5 may bring options: the text after its endpoint is a JSON object of options.
+    Listens as its decision process, and ends with the simulation. Batsim 5 may bring options of the scheduler: a JSON
+    object after its endpoint.
 
-    [bold]Example:[/]
+    Example:
     batwatt serve -p platforms/small.xml --envelope power_profiles/small.csv &
     batsim -p platforms/small.xml -w workloads/small.json -E -e out/x
 
@@ -191,11 +193,13 @@ class Switches:
     acknowledge_dynamic_jobs: Annotated[bool, _switch("--acknowledge-dynamic-jobs", "Announce added jobs.")] = False
     profile_reuse: Annotated[bool, _switch("--enable-profile-reuse", "Keep unused profiles.")] = False
     forward_profiles: Annotated[bool, _switch("--forward-profiles-on-submission", "Send profiles with jobs.")] = False
-    forward_unknown_events: Annotated[bool, _switch("--forward-unknown-events", "Pass all events on.")] = False
+    forward_unknown_events: Annotated[
+        bool, _switch("--forward-unknown-events", "Send all events to the scheduler.")
+    ] = False
     ignore_communication: IgnoreCommunication = False
-    master: Annotated[str, _switch("-m --master-host", "The host that runs no job.")] = MASTER_HOST
-    mmax: Annotated[int, _switch("--mmax", "Use only the first hosts.", show_default="0: all")] = 0
-    mmax_workload: Annotated[bool, _switch("--mmax-workload", "Use `nb_res` hosts.")] = False
+    master: Annotated[str, _switch("-m --master-host", "Host that runs no job.", metavar="HOST")] = MASTER_HOST
+    mmax: Annotated[int, _switch("--mmax", "Use only this number of hosts, the first.", show_default="0: all")] = 0
+    mmax_workload: Annotated[bool, _switch("--mmax-workload", "Use only the `nb_res` hosts of the workload.")] = False
     sched_cfg: Annotated[str | None, _switch("--sched-cfg", "Text for the scheduler.")] = None
     sched_cfg_file: Annotated[Path | None, _switch("--sched-cfg-file", "File with the text for the scheduler.")] = None
 
@@ -219,21 +223,22 @@ class Switches:
         return HostChoice(self.master, self.mmax, self.mmax_workload)
 
 
-_taken = partial(_switch, rich_help_panel="Taken, without effect")
-_refused = partial(_switch, help="Refused.", rich_help_panel="Batsim has them, the engine has not")
+_refused = partial(_switch, help="Refused: the engine does not support it.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OtherOptions:
     """Options of Batsim that have no effect on the embedded engine, or that it refuses."""
 
-    schedule: Annotated[bool, _taken("--disable-schedule-tracing", "Never write the Pajé trace (it is not.)")] = False
-    sg_log: Annotated[list[str] | None, _taken("--sg-log", "Log of SimGrid.")] = None
-    redis_hostname: Annotated[str, _taken("--redis-hostname", "Told to the scheduler.")] = "127.0.0.1"
-    redis_port: Annotated[int, _taken("--redis-port", "Told to the scheduler.")] = 6379
-    redis_prefix: Annotated[str, _taken("--redis-prefix", "Told to the scheduler.")] = "default"
-    jobs_limit: Annotated[int, _taken("--workflow-jobs-limit", "Jobs of workflows at once.", min=0)] = 0
-    beyond: Annotated[bool, _taken("--ignore-beyond-last-workflow", "No jobs after the workflows.")] = False
+    schedule: Annotated[bool, _switch("--disable-schedule-tracing", "No effect: the Pajé trace is never written.")] = (
+        False
+    )
+    sg_log: Annotated[list[str] | None, _switch("--sg-log", "No effect: log of SimGrid.")] = None
+    redis_hostname: Annotated[str, _switch("--redis-hostname", "Only sent to the scheduler.")] = "127.0.0.1"
+    redis_port: Annotated[int, _switch("--redis-port", "Only sent to the scheduler.")] = 6379
+    redis_prefix: Annotated[str, _switch("--redis-prefix", "Only sent to the scheduler.")] = "default"
+    jobs_limit: Annotated[int, _switch("--workflow-jobs-limit", "No effect: jobs of workflows at once.", min=0)] = 0
+    beyond: Annotated[bool, _switch("--ignore-beyond-last-workflow", "No effect: no jobs after the workflows.")] = False
     workflow: Annotated[list[Path] | None, _refused("-W --workflow")] = None
     cut_workflow: Annotated[tuple[str, str] | None, _refused("--WS --workflow-start")] = None
     enable_redis: Annotated[bool, _refused("--enable-redis")] = False
@@ -273,7 +278,7 @@ class BatsimCommand(TyperCommand):
         rest = iter(words)
         for word in rest:
             name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
-            if name.startswith("--") and name not in options:
+            if name.startswith("--") and name not in (*options, *ctx.help_option_names):
                 longer = [long for long in options if long.startswith(name)]
                 if len(longer) > 1:
                     ctx.fail(f"{name} is not a unique prefix: {', '.join(longer)}")
@@ -306,46 +311,52 @@ def _version(name: str, text: str) -> Any:
     return typer.Option(name, help="Print the version.", callback=_print_version(text), is_eager=True)
 
 
-_files = partial(_switch, rich_help_panel=None)
-
-
 @options_of
 def batsim_command(
     *,
-    platform: Annotated[Path, _files("-p --platform", "SimGrid platform file (XML 4.1).")],
-    workload: Annotated[list[Path] | None, _files("-w --workload", "Batsim's JSON; repeatable.")] = None,
-    events: Annotated[list[Path] | None, _files("--events", "External events, one JSON a line; repeatable.")] = None,
+    platform: Annotated[Path, _switch("-p --platform", "Platform of SimGrid (.xml 4.1).", metavar="PLATFORM")],
+    workload: Annotated[
+        list[Path] | None, _switch("-w --workload", "Jobs: .json (Batsim); repeatable.", metavar="JOBS")
+    ] = None,
+    events: Annotated[
+        list[Path] | None, _switch("--events", "External events, one JSON object a line; repeatable.")
+    ] = None,
     socket: Annotated[
-        str, _files("-s --socket-endpoint", "Endpoint of the scheduler, which may begin to listen later.")
+        str, _switch("-s --socket-endpoint", "Endpoint of the scheduler, which may listen later.", metavar="ENDPOINT")
     ] = "tcp://localhost:28000",
-    export: Annotated[str, _files("-e --export", "Prefix of the names of the output files.")] = "out",
-    energy: Annotated[bool, _files("-E --energy", "Account for energy.")] = False,
+    export: Annotated[str, _switch("-e --export", "Prefix of the output files.", metavar="PREFIX")] = "out",
+    energy: Annotated[bool, _switch("-E --energy", "Compute energy.")] = False,
     roles: Annotated[
         list[str] | None,
-        _switch("-r --add-role-to-hosts", "HOST,...:ROLE with the role master, storage or compute_node; repeatable."),
+        _switch(
+            "-r --add-role-to-hosts", "HOST,...:ROLE: master, storage or compute_node; repeatable.", metavar="ROLES"
+        ),
     ] = None,
     switches: Switches,
-    storage: Annotated[bool, _switch("--disable-storage-sharing", "Told to the scheduler.")] = False,
+    storage: Annotated[bool, _switch("--disable-storage-sharing", "Only sent to the scheduler.")] = False,
     machine_states: Annotated[
         bool, _switch("--disable-machine-state-tracing", "Write no PREFIX_machine_states.csv.")
     ] = False,
-    dump: Annotated[bool, _switch("--dump-execution-context", "Print endpoint and prefix as JSON, and end.")] = False,
-    verbosity: Annotated[str, _switch("-v --verbosity", f"{', '.join(LEVELS[:-1])} or {LEVELS[-1]}.")] = LEVELS[2],
-    quiet: Annotated[bool, _switch("-q --quiet", "Only errors.")] = False,
+    dump: Annotated[
+        bool, _switch("--dump-execution-context", "Print endpoint and prefix as JSON; run nothing.")
+    ] = False,
+    verbosity: Annotated[
+        str, _switch("-v --verbosity", f"Messages: {', '.join(LEVELS[:-1])} or {LEVELS[-1]}.", metavar="LEVEL")
+    ] = LEVELS[2],
+    quiet: Annotated[bool, _switch("-q --quiet", "Print errors only.")] = False,
     other: OtherOptions,
     version: Annotated[bool, _version("--version", BATSIM_VERSION)] = False,
     simgrid_version: Annotated[bool, _version("--simgrid-version", SIMGRID_VERSION)] = False,
 ) -> None:
-    """Play Batsim 4.2.1 for a scheduler in any language: its options, messages, files and exit codes, without Batsim.
+    """Play Batsim 4.2.1 for a scheduler in any language.
 
-    Called by a link named `batsim`, `batwatt` is this command.
+    Has its options, messages, files and exit codes, without Batsim; by a link named `batsim`, `batwatt` is this
+    command. Exit codes are Batsim's: 0 also after a deadlock, 1 or 2 for missing files, 255 for other options. Where
+    Batsim aborts with 134, it is 2 for an input and 1 for a decision of the scheduler.
 
-    [bold]Example:[/]
+    Example:
     batwatt serve -o response=none &
     batwatt batsim -p platforms/small.xml -w workloads/small.json -E -e out/x
-
-    Exit codes are Batsim's: 0 also after a deadlock, 1 or 2 for missing files, 255 for other options. Where Batsim
-    aborts with 134, it is 2 for an input and 1 for a decision of the scheduler.
     """
     redis = {name: value for name, value in vars(other).items() if name.startswith("redis_")}
     if dump:

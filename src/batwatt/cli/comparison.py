@@ -1,4 +1,4 @@
-"""The command `compare`: settings of a scheduler, or any schedulers, on the same jobs under the same power."""
+"""The command `compare`: schedulers with their options on the same jobs under the same power."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from batwatt.results.tables import TableColumn
     from batwatt.run.spec import RunSpec
 
-CASES, SAMPLES = "Cases", "Samples"
 SAVED_EVERY_S = 30.0
 """Least time from one page of the cases that have ended to the next."""
 GROUPS = (
@@ -50,7 +49,12 @@ def compare_command(
     *,
     workload: Annotated[
         list[Path],
-        typer.Option("-w", "--workload", help="One Batsim workload (.json), or a trace of jobs, as for `run`."),
+        typer.Option(
+            "-w",
+            "--workload",
+            metavar="JOBS",
+            help="Jobs: .json (Batsim), .swf, .sacct, .csv, .parquet or .txt, with keys as for `run`.",
+        ),
     ],
     envelope: EnvelopeText = None,
     platform: OptionalPlatform = None,
@@ -59,34 +63,33 @@ def compare_command(
         typer.Option(
             "-c",
             "--case",
-            help="A scheduler with options, as in 'varcap termination=lww', easyBackfill or mine.py; 'as today' or "
-            "another of the systems; LABEL=CASE; or systems: all of them. Repeatable; the first is the reference.",
+            metavar="CASE",
+            help="'as today', adaptive, 'varcap termination=lww', mine.py, or LABEL=CASE; systems: all of ours. "
+            "Repeatable; the first is the reference.",
             show_default="systems",
-            rich_help_panel=CASES,
         ),
     ] = None,
     plugin: Plugins = None,
     carbon: CarbonText = None,
     price: PriceText = None,
     export: Prefix = Path("out/compare"),
-    keep: Annotated[bool, typer.Option("--keep", help="Write the files of each run, too: EXPORT-LABEL_*.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Write the files of each run, too: PREFIX-LABEL_*.")] = False,
     samples: Annotated[
         int,
         typer.Option(
             "--samples",
             min=1,
-            help="Cut the jobs into this number of windows of equal length, a run each: means, and standard errors of "
-            "paired differences.",
-            rich_help_panel=SAMPLES,
+            help="Cut the workload into windows of equal length, a run each: means, and standard errors of paired "
+            "differences.",
         ),
     ] = 1,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Runs of each case that draws at random.", rich_help_panel=SAMPLES)
-    ] = 1,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each case that draws random numbers.")] = 1,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Processes.", show_default="all cores")
     ] = None,
-    dask: Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")] = None,
+    dask: Annotated[
+        str | None, typer.Option("--dask", metavar="ADDRESS", help="Run on the Dask cluster at this address.")
+    ] = None,
     delays_to_flops: DelaysToFlops = None,
     ignore_communication: IgnoreCommunication = False,
     figures: FigureKinds = "",
@@ -95,7 +98,7 @@ def compare_command(
         typer.Option(
             "--goal",
             metavar="FIGURE",
-            help="Least of what the recommended case has: wait, slowdown, energy, carbon or cost. It changes no run.",
+            help="Recommend the case with the least wait, slowdown, energy, carbon or cost.",
         ),
     ] = "wait",
     by: Annotated[
@@ -103,19 +106,21 @@ def compare_command(
         typer.Option(
             "--by",
             metavar="GROUPING",
-            help="Jobs by user, group, queue, qos, size or length, in a second table; repeatable.",
+            help="Print also a table by user, group, queue, qos, size or length; repeatable.",
         ),
     ] = None,
     machines: MachineChoice,
 ) -> None:
-    """Run several settings of a scheduler, or several schedulers, on the same jobs: one table, measured alike.
+    """Compare schedulers on the same jobs; recommend one.
 
-    The jobs of a --window run to their ends, and are measured until then.
-    Writes the page EXPORT.html, a row for each run (EXPORT_comparison.csv) and for each job (EXPORT_jobs.csv); of the
-    cases that have ended every 30 s, and if it is interrupted. The same command again runs the others only: the folder
-    EXPORT_cells keeps runs that have ended.
+    Prints a table and a verdict; writes the page PREFIX.html, a row for each run (PREFIX_comparison.csv) and for each
+    job (PREFIX_jobs.csv). After an interrupt the same command completes the runs, which PREFIX_cells keeps.
+    Jobs of a --window run to their ends, and are measured until then.
 
-    [bold]Example:[/]
+    Example:
+    batwatt compare -w workloads/site/jobs.sacct --machines 10 --cores 16
+      --envelope constant:1047 -c 'as today' -c adaptive --goal energy
+
     batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
       -c 'HFLD=powercap response=hfld'

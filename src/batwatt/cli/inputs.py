@@ -29,7 +29,6 @@ TABLES = ("azure", "borg")
 """Formats of traces that become CSV traces."""
 TARGETS = ("batsim4", "batsim5", "events")
 """Values of `convert --to`."""
-_phases = partial(typer.Option, rich_help_panel="Jobs in phases")
 _end = partial(typer.Option, "--end", min=1.0)
 END_S = 30 * DAY_S
 """Default length in s of a series without an end of its own."""
@@ -37,10 +36,12 @@ KEYS = ("name", "value")
 """Columns of the character of a series."""
 
 
-def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")]) -> None:
-    """Write a start: platforms, workloads, signals, a study, a policy of your own, and a README with commands.
+def init(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="New folder, or an empty one.")]) -> None:
+    """Write a folder of examples to begin with.
 
-    [bold]Example:[/] batwatt init first
+    Platforms, workloads, series, a study, a scheduler of your own, and a README with commands.
+
+    Example: batwatt init first
     """
     from batwatt.cli.start import SOURCES, write_start
     from batwatt.files import PART, whole_set
@@ -64,14 +65,14 @@ def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty 
 class ConvertOptions:
     """Options of `convert_file`, which turns a trace into a workload. Raises InputError."""
 
-    cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1
-    walltime_factor: Annotated[
-        float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
-    ] = 2.0
+    cores_per_server: Annotated[int, typer.Option(help="Cores of a job that share a host.")] = 1
+    walltime_factor: Annotated[float, typer.Option(help="Walltime / length of jobs without a walltime (0: none).")] = (
+        2.0
+    )
     reference_flops: Annotated[
-        float | None, typer.Option(help="Turn run times into work at this speed, flop/s.", show_default="delays")
+        float | None, typer.Option(help="Turn lengths into work at this speed, flop/s.", show_default="delays")
     ] = None
-    nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None
+    nb_res: Annotated[int | None, typer.Option(help="Hosts of the platform.", show_default="the widest job")] = None
 
 
 @options_of
@@ -81,39 +82,46 @@ def convert(
         Path,
         typer.Argument(
             metavar="INPUT",
-            help="Jobs: SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, tables (.parquet, .csv), "
-            "PBS (.pbs), or lines `id release length cores` (.txt); also .gz; keys as for -w of `run`; "
-            "with --format, vmtable.csv of Azure or instance_events of Borg. "
-            "Of Batsim: a workload (.json) or events (JSON lines). With --to events: CSV with time_s,power_w.",
+            help="Jobs: .swf, .sacct, .csv, .parquet, .pbs or .txt, also .gz, with keys as for -w of `run`; with "
+            "--format, tables of Azure or Borg. Of Batsim: jobs (.json) or events (JSON lines). With --to events: an "
+            "envelope (.csv).",
         ),
     ],
     output: Output = None,
     to: Annotated[
-        str, typer.Option("--to", help="batsim4 or batsim5: the reader of the file; or events.", metavar="TARGET")
+        str, typer.Option("--to", help="Reader of the file: batsim4 or batsim5; or events.", metavar="TARGET")
     ] = "batsim4",
     format: Annotated[
         str | None,
-        typer.Option("--format", help="swf, csv, txt, sacct, table, pbs, azure or borg.", show_default="by suffix"),
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="swf, csv, txt, sacct, table, pbs, azure or borg.",
+            show_default="by suffix",
+        ),
     ] = None,
     workload: ConvertOptions,
     begin: Begin = None,
     collections: Annotated[
-        Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
+        Path | None, typer.Option(help="Of Borg: collection_events, for dependencies of jobs.", show_default="none")
     ] = None,
     platform: Annotated[
         Path | None,
-        _phases("-p", "--platform", help="Write a platform on which each phase of the jobs draws its power, too."),
+        typer.Option(
+            "-p", "--platform", help="Write a platform, too, on which each phase of the jobs draws its power."
+        ),
     ] = None,
     machines: Annotated[
-        int | None, _phases("--machines", help="Machines of it, one for each cpu of a job.", min=1)
+        int | None, typer.Option("--machines", help="Machines of that platform, one for each core of a job.", min=1)
     ] = None,
-    watts: Annotated[float | None, _phases("--watts", help=WATTS_HELP, show_default="1")] = None,
+    watts: Annotated[float | None, typer.Option("--watts", metavar="W", help=WATTS_HELP, show_default="1")] = None,
 ) -> None:
-    """Turn jobs into a Batsim workload, a file of Batsim 4 into one of Batsim 5, or an envelope into external events.
+    """Convert jobs, events or an envelope to a format of Batsim.
 
-    Tables of Azure and Borg become a CSV trace, jobs in phases (columns name, args) with -p a workload and a platform.
+    Jobs become a workload, files of Batsim 4 those of Batsim 5 and back, an envelope external events. Tables of Azure
+    and Borg become a CSV workload; jobs in phases (columns name, args) with -p a workload and a platform.
 
-    [bold]Example:[/]
+    Example:
     batwatt convert workloads/cloud/jobs.csv,unit=h -o workload.json
       --cores-per-server 4 --reference-flops 18.4e9
     batwatt convert workload.json --to batsim5 -o workload5.json
@@ -237,11 +245,11 @@ def _convert_table(path: Path, format: str, output: Path | None, collections: Pa
 generate = typer.Typer(
     name="generate",
     no_args_is_help=True,
-    help="""Make a platform, jobs, or a series (an envelope or a capacity).
+    help="""Generate a platform, jobs, an envelope or a capacity.
 
-    [bold]Example:[/] batwatt generate jobs google seed=7 -o workload.json
+    Example: batwatt generate jobs google seed=7 -o workload.json
     """,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
 
 
@@ -249,12 +257,10 @@ generate = typer.Typer(
 def generate_platform(
     servers: Annotated[
         Path | None,
-        typer.Argument(
-            help="TOML file of server types; platforms/grid5000.toml is an example.", metavar="SERVERS.toml"
-        ),
+        typer.Argument(help="Types of machines (TOML), as in platforms/grid5000.toml.", metavar="FILE.toml"),
     ] = None,
     machines: Annotated[
-        int | None, typer.Option("--machines", help="In place of a file: number of like machines.")
+        int | None, typer.Option("--machines", help="In place of a file: number of equal machines.")
     ] = None,
     cores: Annotated[
         int | None, typer.Option("--cores", help="Cores of a machine; each is a host.", show_default="1")
@@ -263,22 +269,27 @@ def generate_platform(
         float | None,
         typer.Option(
             "--core-watts",
-            help="Power of a core that is on, busy or not, W.",
+            metavar="W",
+            help="Power of a core that is on, busy or idle, W.",
             show_default=f"{MachineSpec.core_w:g}",
         ),
     ] = None,
     core_speed: Annotated[
         str | None,
-        typer.Option("--core-speed", help="Speed of a core.", show_default=str(MachineSpec.core_flops)),
+        typer.Option(
+            "--core-speed", metavar="SPEED", help="Speed of a core.", show_default=str(MachineSpec.core_flops)
+        ),
     ] = None,
     speeds: Annotated[
-        bool, typer.Option("--speeds", help="Cores can be slower and faster, as the scheduler oversubscribed needs.")
+        bool, typer.Option("--speeds", help="Add slower and faster p-states, for the scheduler oversubscribed.")
     ] = False,
     output: Output = None,
 ) -> None:
-    """Write a SimGrid platform of your own servers (speeds, watts, sleep states), or of like machines.
+    """Generate a platform of SimGrid.
 
-    [bold]Example:[/]
+    Of your own types of machines (speeds, watts, sleep states), or of equal machines.
+
+    Example:
     batwatt generate platform platforms/grid5000.toml -o my.xml
     batwatt generate platform --machines 152 --cores 24 -o machines.xml
     """
@@ -287,7 +298,7 @@ def generate_platform(
 
     if (servers is None) == (machines is None):
         problem = "neither is given" if machines is None else "both are given"
-        raise InputError("SERVERS.toml, --machines", problem, "give a file of server types, or machines and cores")
+        raise InputError("FILE.toml, --machines", problem, "give a file of types, or machines and cores")
     cores_of = {"cores": cores, "core_watts": core_watts, "core_speed": core_speed, "speeds": speeds}
     if servers is not None:
         refuse(cores_of, "is for --machines", "leave it out: the file has its servers")
@@ -300,7 +311,7 @@ def generate_platform(
 
 @generate.command("jobs")
 def generate_jobs(
-    kind: Annotated[str, typer.Argument(help="google: a day of a Google-like cluster.", metavar="KIND")],
+    kind: Annotated[str, typer.Argument(help="google: a day of a cluster as that of Google.", metavar="KIND")],
     values: Annotated[
         list[str] | None,
         typer.Argument(
@@ -310,9 +321,11 @@ def generate_jobs(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Write a synthetic workload: of google 288 jobs by default, 12 arrivals an hour for a day.
+    """Generate a workload.
 
-    [bold]Example:[/]
+    Of google 288 jobs by default: 12 submissions an hour for a day.
+
+    Example:
     batwatt generate jobs google seed=7 -o workloads/google-288-07.json
     batwatt generate jobs google hours=2 max_servers=4 sigma=0.5
     """
@@ -335,37 +348,36 @@ def generate_series(
     terms: Annotated[
         list[str],
         typer.Argument(
-            help="Terms that add up: power:FILE, constant:W, carbon:FILE, walk:, ...; battery:", metavar="TERM"
+            help="Terms of a sum: power:FILE, constant:W, carbon:FILE, walk:, ...; battery:", metavar="TERM"
         ),
     ],
     machines: Annotated[
         int | None,
-        typer.Option("--machines", help="Write a capacity of this number of machines.", min=1),
+        typer.Option("--machines", help="Write a capacity for this number of machines.", min=1),
     ] = None,
     full_w: Annotated[
         float | None,
-        typer.Option(
-            "--full-w", help="Write an envelope; this power of all machines, W, is that of fraction 1.", min=0.0
-        ),
+        typer.Option("--full-w", metavar="W", help="Write an envelope; fraction 1 is this power, W.", min=0.0),
     ] = None,
     end: Annotated[
         float | None,
         _end(
-            help="Length of an envelope, or of a capacity without an end of its own, s.",
+            metavar="S",
+            help="End of an envelope, or of a capacity without an end, s.",
             show_default="the longest file, or 30 days",
         ),
     ] = None,
     charge: Annotated[
-        Path | None, typer.Option("--state-of-charge", help="Write the state of charge of the battery, too.")
+        Path | None, typer.Option("--state-of-charge", help="Write the state of charge of the battery, too (CSV).")
     ] = None,
     output: Output = None,
 ) -> None:
-    """Write the envelope or the capacity that a text describes over time, as CSV.
+    """Generate an envelope or a capacity from a text (CSV).
 
-    Files of power and constants add up to an envelope in W, with a battery behind them. Shares of the machines (walk:,
-    carbon:, ...) are fractions, machines with --machines, or W with --full-w.
+    Files of power and constants add up to an envelope in W, with a battery behind them. Fractions (walk:, carbon:, ...)
+    become machines with --machines, or W with --full-w.
 
-    [bold]Example:[/]
+    Example:
     batwatt generate series "power:power_profiles/small.csv + constant:200"
       -o envelope.csv
     batwatt generate series walk:range=0.6,seed=1 --machines 1000 -o walk.csv
@@ -404,14 +416,19 @@ def generate_series(
 def characterise_series(
     series: Annotated[
         str,
-        typer.Argument(help="As for run --capacity or --envelope: a file with its keys, or walk:, carbon:, ..."),
+        typer.Argument(
+            metavar="SERIES",
+            help="As --capacity or --envelope of `run`: a file with its keys, constant:, walk:, power:, carbon:, ...",
+        ),
     ],
-    fixed: Annotated[float, typer.Option(help="Fixed fraction that costs are compared with.", min=0.0)] = 0.7,
-    end: Annotated[float, _end(help="Length of a series without an end of its own, s.")] = END_S,
+    fixed: Annotated[float, typer.Option(help="Constant fraction with which costs are compared.", min=0.0)] = 0.7,
+    end: Annotated[float, _end(metavar="S", help="End of a series without an end, s.", show_default="30 days")] = END_S,
 ) -> None:
-    """Show the range, structure, step and frequency of a series; of a capacity by a budget its cost or emissions.
+    """Describe a series: range, step, period, cost.
 
-    [bold]Example:[/]
+    Of a capacity by a budget (carbon:FILE,budget=...) its cost or emissions, too.
+
+    Example:
     batwatt characterise carbon:power_profiles/carbon/carbon-hourly.csv,budget=0.7
     """
     from batwatt.inputs.character import bill, characterise

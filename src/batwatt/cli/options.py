@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -24,10 +23,8 @@ if TYPE_CHECKING:
     from batwatt.model.signal import Window
     from batwatt.model.timeline import Timeline
 
-ENGINE, MACHINES = "Engine", "Machines"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """Values of the key `unit`."""
-_machines = partial(typer.Option, rich_help_panel=MACHINES)
 _Name = TypeVar("_Name", bound=str)
 
 
@@ -36,27 +33,28 @@ def input_option(field: str, *names: str, **more: Any) -> Any:
     return typer.Option(*(names or (f"--{field}",)), help=RunSpec.__dataclass_fields__[field].metadata["help"], **more)
 
 
-PlatformFile = Annotated[Path, input_option("platform", "-p", "--platform")]
+PlatformFile = Annotated[Path, input_option("platform", "-p", "--platform", metavar="PLATFORM")]
 OptionalPlatform = Annotated[
     Path | None,
     typer.Option(
         "-p",
         "--platform",
-        help="SimGrid platform file (XML 4.1), as in p.xml,mmax=9; or --machines, --cores.",
+        metavar="PLATFORM",
+        help="Platform of SimGrid (.xml), with keys as in p.xml,mmax=9; or --machines.",
     ),
 ]
-Jobs = Annotated[list[Path], input_option("workloads", "-w", "--workload")]
-CapacityText = Annotated[str | None, input_option("capacity", rich_help_panel=MACHINES)]
+Jobs = Annotated[list[Path], input_option("workloads", "-w", "--workload", metavar="JOBS")]
+CapacityText = Annotated[str | None, input_option("capacity", metavar="SERIES")]
 EnvelopeFile = Annotated[
     Path | None,
     typer.Option(
-        "--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row."
+        "--envelope", help="Limit of power over time: CSV with time_s,power_w; a value holds until the next row."
     ),
 ]
-EnvelopeText = Annotated[str | None, input_option("envelope")]
-CarbonText = Annotated[str | None, input_option("carbon")]
-PriceText = Annotated[str | None, input_option("price")]
-WATTS_HELP = "Power of a cpu of jobs in phases without one, W."
+EnvelopeText = Annotated[str | None, input_option("envelope", metavar="SERIES")]
+CarbonText = Annotated[str | None, input_option("carbon", metavar="SERIES")]
+PriceText = Annotated[str | None, input_option("price", metavar="SERIES")]
+WATTS_HELP = "Power of a core, W, of jobs in phases that state none."
 EventsFile = Annotated[Path | None, input_option("events")]
 
 
@@ -71,9 +69,10 @@ def complete_scheduler(incomplete: str) -> list[str]:
     return sorted(f"{path}/" if path.is_dir() else str(path) for path in paths if path.is_dir() or path.suffix == ".py")
 
 
-_SCHEDULER_HELP = "A name of `batwatt policies`, one of pybatsim's, or the path of a .py file or a folder."
+_SCHEDULER_HELP = "Name (see `batwatt policies`), or a .py file or a folder."
 SchedulerName = Annotated[
-    str, typer.Option("-s", "--scheduler", help=_SCHEDULER_HELP, autocompletion=complete_scheduler)
+    str,
+    typer.Option("-s", "--scheduler", metavar="NAME", help=_SCHEDULER_HELP, autocompletion=complete_scheduler),
 ]
 
 
@@ -88,7 +87,7 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         callback=_load,
-        help="A .py file with parts of your own (docs/howto/parts.md); repeatable.",
+        help="File (.py) with parts of your own (docs/howto/parts.md); repeatable.",
     ),
 ]
 OptionTexts = Annotated[
@@ -97,17 +96,17 @@ OptionTexts = Annotated[
         "-o",
         "--option",
         metavar="KEY=VALUE",
-        help="Option of the scheduler; repeatable; or all as a JSON object, or @FILE with one.",
+        help="Option of the scheduler; repeatable; or a JSON object, or @FILE with one.",
     ),
 ]
-PREFIX_HELP = "Prefix of the output files (folders are made)."
-Prefix = Annotated[Path, typer.Option("-e", "--export", help=PREFIX_HELP)]
+PREFIX_HELP = "Prefix of the output files; folders are made."
+Prefix = Annotated[Path, typer.Option("-e", "--export", metavar="PREFIX", help=PREFIX_HELP)]
 Timeout = Annotated[
     float,
     typer.Option(
         "--timeout",
-        help="Longest time for the other process to connect, and longest silence, in s (0: no limit).",
-        rich_help_panel=ENGINE,
+        metavar="S",
+        help="Longest wait for the other process, to connect or to answer, s (0: no limit).",
     ),
 ]
 
@@ -127,7 +126,12 @@ IgnoreCommunication = Annotated[bool, input_option("ignore_communication", "--ig
 
 Begin = Annotated[
     str | None,
-    typer.Option("--begin", help="Date of 0 s, or s of the times of the trace.", show_default="the first submission"),
+    typer.Option(
+        "--begin",
+        metavar="DATE",
+        help="Date of 0 s, or s of the times of the workload.",
+        show_default="the first submission",
+    ),
 ]
 LOG_KEYS = ("width", "tz", "fields", "unit")
 """Keys behind the file of a trace: hosts are cpus or nodes, time zone of dates, fields of sacct, s or h."""
@@ -199,10 +203,14 @@ def hosts_of(text: object) -> tuple[Path, HostChoice]:
 class MachineChoice:
     """Machines in place of a platform file, their capacity over time, and the window of a trace."""
 
-    machines: Annotated[int | None, _machines("--machines", help="Make a platform of this many machines.")] = None
-    cores: Annotated[int | None, _machines("--cores", help="Cores of a machine, each a host.", show_default="1")] = None
+    machines: Annotated[
+        int | None, typer.Option("--machines", help="In place of a platform: number of equal machines.")
+    ] = None
+    cores: Annotated[int | None, typer.Option("--cores", help="Cores of a machine, each a host.", show_default="1")] = (
+        None
+    )
     capacity: CapacityText = None
-    window: Annotated[str | None, input_option("window", rich_help_panel=MACHINES)] = None
+    window: Annotated[str | None, input_option("window", metavar="BEGIN:END")] = None
     begin: Begin = None
 
     def spec(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> RunSpec:
@@ -252,9 +260,7 @@ class MachineChoice:
 class RunMachines(MachineChoice):
     """Machines of one run, with the limit between classes of length of jobs."""
 
-    long: Annotated[
-        float | None, input_option("long_s", "--long", show_default=f"{LONG_S:g}", rich_help_panel=MACHINES)
-    ] = None
+    long: Annotated[float | None, input_option("long_s", "--long", metavar="S", show_default=f"{LONG_S:g}")] = None
 
     def spec(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> RunSpec:
         """Return the description of a run on these machines, or on the platform file. Raises InputError."""
@@ -268,8 +274,7 @@ TokenFile = Annotated[
     Path | None,
     typer.Option(
         "--token-file",
-        help="File with a secret that both sides of the socket have.",
-        rich_help_panel=ENGINE,
+        help="File with a secret of both sides of the socket.",
         show_default="none",
     ),
 ]

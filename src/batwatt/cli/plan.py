@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,41 +32,47 @@ if TYPE_CHECKING:
 plan = typer.Typer(
     name="plan",
     no_args_is_help=True,
-    help="""Plan one job for the least carbon, or checkpoints for a number of processors that changes.
+    help="""Plan one job for least carbon, or checkpoints.
 
-    [bold]Example:[/] batwatt plan checkpoint workloads/periods/period.json
+    Example: batwatt plan checkpoint workloads/periods/period.json
     """,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
-_price, _planning = (partial(typer.Option, rich_help_panel=panel) for panel in ("Price", "Planning"))
 
 
 @plan.command("carbon")
 def plan_carbon(
-    job: Annotated[Path, typer.Argument(metavar="JOB", help="Start-up and work of the job in phases (JSON).")],
-    carbon: Annotated[str, input_option("carbon")],
-    deadline: Annotated[str, typer.Option("--deadline", help="Latest end of the job: s of the signal, or a date.")],
-    start: Annotated[str, typer.Option("--start", help="Earliest start of the job: s of the signal, or a date.")] = "0",
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="Start-up and work of the job, in phases (JSON).")],
+    carbon: Annotated[str, input_option("carbon", metavar="SERIES")],
+    deadline: Annotated[
+        str, typer.Option("--deadline", metavar="TIME", help="Latest end of the job: s of the series, or a date.")
+    ],
+    start: Annotated[
+        str, typer.Option("--start", metavar="TIME", help="Earliest start of the job: s of the series, or a date.")
+    ] = "0",
     price: PriceText = None,
     carbon_weight: Annotated[
-        float | None, _price("--carbon-weight", help="Weight of a g of carbon.", show_default="1")
+        float | None, typer.Option("--carbon-weight", help="Weight of a g of carbon.", show_default="1")
     ] = None,
     price_weight: Annotated[
-        float | None, _price("--price-weight", help="Weight of a unit of money.", show_default="0")
+        float | None, typer.Option("--price-weight", help="Weight of a unit of money.", show_default="0")
     ] = None,
     slot_s: Annotated[
-        float | None, _planning("--slot-s", help="Length of the slots of plans, s.", show_default="as they fit")
+        float | None,
+        typer.Option("--slot-s", metavar="S", help="Length of the slots of plans, s.", show_default="as they fit"),
     ] = None,
     checkpoints: Annotated[
-        bool, _planning("--checkpoints", help="Suspended jobs go back to their last checkpoint phase.")
+        bool, typer.Option("--checkpoints", help="Suspend jobs at their last checkpoint phase.")
     ] = False,
-    cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
-    watts: Annotated[float | None, typer.Option("--watts", help=WATTS_HELP, show_default="1")] = None,
+    cpus: Annotated[int, typer.Option("--cpus", help="Hosts of the job.", min=1, max=MOST_CPUS)] = 1,
+    watts: Annotated[float | None, typer.Option("--watts", metavar="W", help=WATTS_HELP, show_default="1")] = None,
     output: Output = None,
 ) -> None:
-    """Plan when one job runs and is suspended so that it emits least, each start-up paid; print the plan as JSON.
+    """Plan when one job runs so that it emits least carbon.
 
-    [bold]Example:[/]
+    The job may be suspended; each start-up counts. Prints the plan as JSON.
+
+    Example:
     batwatt plan carbon workloads/carbon/job.json
       --carbon power_profiles/carbon/carbon-hourly.csv
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
@@ -103,14 +108,15 @@ def plan_checkpoint(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A period and its jobs (JSON): with k one before a change, with capacities a sequence.",
+            help="Period with its jobs (JSON): with k before a change, with capacities a sequence of periods.",
         ),
     ],
     method: Annotated[
         str | None,
         typer.Option(
             "--method",
-            help="dp: the most goodput; subset-sum: the most processors at any cost.",
+            metavar="NAME",
+            help="dp: most goodput; subset-sum: most processors at any cost.",
             show_default="dp",
         ),
     ] = None,
@@ -118,6 +124,7 @@ def plan_checkpoint(
         str | None,
         typer.Option(
             "--prepare",
+            metavar="NAME",
             help="Jobs to checkpoint before a change: cheapest, worst, expected or all.",
             show_default="cheapest; all for subset-sum",
         ),
@@ -126,7 +133,8 @@ def plan_checkpoint(
         str | None,
         typer.Option(
             "--cover",
-            help="Processors that checkpoints before a change must cover: k, or only those needed if k go.",
+            metavar="NAME",
+            help="Processors that checkpoints before a change must cover: k, or those needed if k go.",
             show_default="k",
         ),
     ] = None,
@@ -136,18 +144,18 @@ def plan_checkpoint(
             "--min-yield",
             min=0.0,
             max=1.0,
-            help="Of a sequence: work first for jobs whose yield would fall under it.",
+            help="Of a sequence: serve first the jobs whose yield would fall below this.",
             show_default="0",
         ),
     ] = None,
     output: Output = None,
 ) -> None:
-    """Plan checkpoints for the period, the change or the sequence of periods in a file; print the plan as JSON.
+    """Plan checkpoints of jobs on processors that come and go.
 
-    A period: starts, stops, checkpoints and recoveries of jobs. A change by up to k processors: the jobs to checkpoint
-    before it. A sequence (capacities): both, period after period, without knowledge of the next change.
+    Of a period: starts, stops, checkpoints and recoveries of jobs. Before a change by up to k processors: the jobs to
+    checkpoint. Of a sequence of periods: both, without knowledge of the next change. Prints the plan as JSON.
 
-    [bold]Example:[/]
+    Example:
     batwatt plan checkpoint workloads/periods/period.json
     batwatt plan checkpoint workloads/periods/change.json --prepare worst
     batwatt plan checkpoint workloads/periods/figure1.json --min-yield 0.2
@@ -192,25 +200,27 @@ PER_CENT = 100.0
 @tabular
 def optimum(
     platform: PlatformFile,
-    workload: Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")],
-    envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope: CSV with columns time_s,power_w.")],
+    workload: Annotated[Path, typer.Option("-w", "--workload", metavar="JOBS", help="Jobs: .json (Batsim).")],
+    envelope: Annotated[Path, typer.Option("--envelope", help="Limit of power over time: CSV with time_s,power_w.")],
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="Wall clock in s.", show_default="600")
+        float | None,
+        typer.Option("--time-limit", metavar="S", help="Longest search, s of wall clock.", show_default="600"),
     ] = None,
     effort: Annotated[
         int | None,
-        typer.Option(
-            "--effort", help="In place of a time limit: units of work (about 1 s each), the same result always."
-        ),
+        typer.Option("--effort", help="In place of a time limit: units of work of about 1 s; same result each time."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
-    export: Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files.")] = Path("out/optimum"),
+    export: Annotated[
+        Path, typer.Option("-e", "--export", metavar="PREFIX", help="Prefix of the output files.")
+    ] = Path("out/optimum"),
 ) -> None:
-    """Plan with full knowledge of envelope and jobs: least mean slowdown without violation or kill, and a lower bound.
+    """Plan all jobs under an envelope for least mean slowdown.
 
-    The plan is replayed on the embedded engine. After an interrupt it goes on with the best plan so far.
+    Knows envelope and jobs in advance; the plan has no violation and no kill. Prints its figures and a lower bound.
+    The plan is replayed on the embedded engine; an interrupt ends the search with the best plan so far.
 
-    [bold]Example:[/]
+    Example:
     batwatt optimum -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """

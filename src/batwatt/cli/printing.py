@@ -73,7 +73,7 @@ def tabular(command: Callable[..., Any]) -> Callable[..., Any]:
         "as_json",
         inspect.Parameter.KEYWORD_ONLY,
         default=False,
-        annotation=Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")],
+        annotation=Annotated[bool, typer.Option("--json", help="Print JSON.")],
     )
 
     @wraps(ready)

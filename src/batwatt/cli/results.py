@@ -70,15 +70,16 @@ def policies(
     scheduler: Annotated[
         str | None,
         typer.Argument(
-            help="A scheduler of ours, to list its options; or a .py file or a folder, to list its definitions.",
+            metavar="NAME",
+            help="Name of a scheduler, for its options; or a .py file or a folder, for its definitions.",
             autocompletion=complete_scheduler,
         ),
     ] = None,
     plugin: Plugins = None,
 ) -> None:
-    """List every scheduler and part, the options of a scheduler, or the parts of a file.
+    """List schedulers, their parts and their options.
 
-    [bold]Example:[/] batwatt policies riskaware
+    Example: batwatt policies riskaware
     """
     from batwatt.run.find_scheduler import describe_file, describe_options, describe_schedulers, is_file_name
     from batwatt.scheduling.registry import describe
@@ -127,9 +128,9 @@ def _list_figures(wanted: bool) -> None:
 @tabular
 def metrics(
     *,
-    prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
+    prefix: Annotated[Path, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run.")],
     listed: Annotated[
-        bool, typer.Option("--list", callback=_list_figures, is_eager=True, help="List the figures instead.")
+        bool, typer.Option("--list", callback=_list_figures, is_eager=True, help="List all figures with units.")
     ] = False,
     workload: Jobs,
     platform: OptionalPlatform = None,
@@ -138,7 +139,7 @@ def metrics(
         bool,
         typer.Option(
             "--job-power",
-            help="Compute the power of jobs that state it (power_w) instead, and write PREFIX_job_power.csv.",
+            help="Compute the power of jobs that state it (power_w); write PREFIX_job_power.csv.",
         ),
     ] = False,
     machines: RunMachines,
@@ -146,16 +147,15 @@ def metrics(
         bool,
         typer.Option(
             "--slowed",
-            help="A run of oversubscribed: the length of flops is that at the speed of p-state 0, not of the fastest.",
-            rich_help_panel="Machines",
+            help="For `oversubscribed`: take lengths at the speed of p-state 0, not of the fastest.",
         ),
     ] = False,
 ) -> None:
-    """Compute the figures of a real Batsim's files, or those of a run of ours with other classes.
+    """Compute the figures of the files of a run.
 
-    Figures of a run of ours that need more inputs than these stay as they are.
+    Of a real Batsim, or of `run` with another --long. Figures that need other inputs stay as the run wrote them.
 
-    [bold]Example:[/]
+    Example:
     batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
     batwatt metrics out/x -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv
@@ -203,14 +203,18 @@ def _show_job_power(prefix: Path, run: PreparedRun) -> None:
 @options_of
 def gantt(
     *,
-    prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
-    platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run, with its keys.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
-    envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
+    prefix: Annotated[
+        Path, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run, of a real Batsim, too.")
+    ],
+    platform: Annotated[Path, typer.Option("-p", "--platform", help="Platform of that run, with its keys.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Picture: .png, .svg or .pdf.")],
+    envelope: Annotated[Path | None, typer.Option("--envelope", help="Envelope of that run (CSV).")] = None,
 ) -> None:
-    """Draw the jobs and p-states of each server over time, above the power.
+    """Draw jobs and p-states of each host over time.
 
-    [bold]Example:[/]
+    Above the power of all hosts, and the envelope.
+
+    Example:
     batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
     batwatt gantt out/x -p platforms/small.xml -o out/x.svg
     """
@@ -224,7 +228,8 @@ def gantt(
 
 
 FigureKinds = Annotated[
-    str, typer.Option("--figures", help="Write each chart as a file, too: png, svg or pdf, or several: png,pdf.")
+    str,
+    typer.Option("--figures", metavar="FORMATS", help="Write each chart as a file, too: png, svg, pdf, or png,pdf."),
 ]
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from batwatt.cli.options import (
-    ENGINE,
     CarbonText,
     DelaysToFlops,
     EnvelopeText,
@@ -54,20 +53,18 @@ def run_command(
         str,
         typer.Option(
             "--engine",
-            help="embedded (in process), wire (embedded in two processes) or batsim (a real one).",
-            rich_help_panel=ENGINE,
+            metavar="NAME",
+            help="embedded, wire (embedded, in two processes) or batsim (a real one).",
         ),
     ] = "embedded",
-    batsim: Annotated[
-        str, typer.Option("--batsim", help="The real Batsim's executable.", rich_help_panel=ENGINE)
-    ] = "batsim",
+    batsim: Annotated[str, typer.Option("--batsim", help="Executable of the real Batsim.")] = "batsim",
     batsim_arg: Annotated[
         list[str] | None,
         typer.Option(
             "--batsim-arg",
-            help="Switch of Batsim for the engine, as in --batsim-arg=--enable-compute-sharing, --sched-cfg=TEXT; of a "
-            "real Batsim any option; repeatable.",
-            rich_help_panel=ENGINE,
+            metavar="SWITCH",
+            help="Switch of Batsim for the engine, as in --batsim-arg=--enable-compute-sharing; of a real Batsim any "
+            "option; repeatable.",
         ),
     ] = None,
     timeout: Timeout = 300.0,
@@ -77,21 +74,28 @@ def run_command(
         bool | None,
         typer.Option(
             "--energy/--no-energy",
-            help="Account for energy.",
+            help="Compute energy.",
             show_default="if the platform has watts",
-            rich_help_panel=ENGINE,
         ),
     ] = None,
 ) -> None:
-    """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
+    """Simulate one scheduler on your jobs.
 
-    [bold]Example:[/]
+    Prints the figures; writes jobs, machines and power over time (Batsim's files) and the figures under a prefix.
+    Forms of jobs and series: docs/reference/workloads.md, signals.md. Options of a scheduler: `batwatt policies NAME`.
+
+    Example:
+    batwatt run -w workloads/site/jobs.sacct --machines 10 --cores 16
+      --envelope constant:1047 -s powercap -o response=frugal -e out/frugal
+
     batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
       -o response=idfs -e out/idfs
+
     batwatt run -w workloads/risk-small.txt --window 86400:259200
       --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
       -s riskaware -o strategy=target-asap -e out/risk
+
     batwatt run -w workloads/cloud/jobs.csv,unit=h
       --machines 15 --cores 16
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
@@ -163,23 +167,30 @@ def _carry_out(label: str, spec: RunSpec) -> None:
 @tabular
 def benchmark_command(
     *,
-    policy: Annotated[Path | None, typer.Argument(help="File of a scheduler; with -s, of parts of one.")] = None,
+    policy: Annotated[
+        Path | None, typer.Argument(help="File of a scheduler (.py); with -s, of parts of one.", metavar="FILE")
+    ] = None,
     scheduler: Annotated[
-        str | None, typer.Option("-s", "--scheduler", help="Scheduler by name.", autocompletion=complete_scheduler)
+        str | None,
+        typer.Option(
+            "-s", "--scheduler", metavar="NAME", help="Name of a scheduler.", autocompletion=complete_scheduler
+        ),
     ] = None,
     options: OptionTexts = None,
-    cells: Annotated[str, typer.Option("--cells", help="Cells or logs: google/sun-50,site.", show_default="all")] = "",
+    cells: Annotated[
+        str,
+        typer.Option("--cells", metavar="NAMES", help="Cells or logs, as in google/sun-50,site.", show_default="all"),
+    ] = "",
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes.")] = 1,
     export: Prefix = Path("out/benchmark"),
-    check: Annotated[
-        Path | None, typer.Option("--check", help="Entry to run again, as it is: no figure may differ.")
-    ] = None,
+    check: Annotated[Path | None, typer.Option("--check", help="Run this entry again: no figure may differ.")] = None,
 ) -> None:
-    """Score a policy on the frozen cells of the benchmark, job logs x limits of power, against EASY without a limit.
+    """Score a scheduler on the frozen cells of the benchmark.
 
-    Writes the entry EXPORT_POLICY.json. Without POLICY and -s the references run. Rules: docs/reference/benchmark.md.
+    A cell is a log of jobs under an envelope; the score is relative to EASY without an envelope.
+    Writes the entry PREFIX_NAME.json. Without FILE and -s the references run. Rules: docs/reference/benchmark.md.
 
-    [bold]Example:[/]
+    Example:
     batwatt benchmark my_policy.py --cells google/sun-50
     """
     from batwatt.api.benchmark import COUNTS, MEANS, Entry, cells_of, entry_of, references, run_entries

@@ -10,7 +10,6 @@ import sys
 import time
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,17 +37,15 @@ if TYPE_CHECKING:
 slurm = typer.Typer(
     name="slurm",
     no_args_is_help=True,
-    help="""Let a scheduler decide for a real Slurm: in its shadow, where nothing is changed, or operating it.
+    help="""Schedule for a real Slurm: record decisions, or act.
 
-    [bold]Example:[/]
+    Example:
     batwatt generate platform servers.toml -o green.xml
     batwatt slurm run -p green.xml --partition green -s powercap
       -o response=frugal --envelope watts.csv -e out/shadow
     """,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
-_signals = partial(typer.Option, rich_help_panel="Signals")
-_operating = partial(typer.Option, rich_help_panel="Operating")
 _FIGURES = (
     ("jobs started", "jobs_started", 1.0, ".0f"),
     ("median wait, s", "median_wait_s", 1.0, ".0f"),
@@ -66,10 +63,17 @@ class HandoverOptions:
 
     platform: Annotated[
         Path,
-        typer.Option("-p", "--platform", help="Platform file; its hosts are nodes of Slurm, the only ones touched."),
+        typer.Option(
+            "-p",
+            "--platform",
+            metavar="PLATFORM",
+            help="Platform of SimGrid (.xml); its hosts are nodes of Slurm, the only ones touched.",
+        ),
     ]
-    partition: Annotated[str | None, typer.Option("--partition", help="Jobs of this partition are handed over.")] = None
-    qos: Annotated[str | None, typer.Option("--qos", help="Jobs of this QOS are handed over.")] = None
+    partition: Annotated[
+        str | None, typer.Option("--partition", metavar="NAME", help="Hand over the jobs of this partition.")
+    ] = None
+    qos: Annotated[str | None, typer.Option("--qos", metavar="NAME", help="Hand over the jobs of this QOS.")] = None
 
     @property
     def handover(self) -> Handover:
@@ -88,26 +92,39 @@ class Signals:
 
     envelope: Annotated[
         str | None,
-        _signals("--envelope", help="Power cap in W: a file, read again when it changes."),
+        typer.Option("--envelope", metavar="SERIES", help="Limit of power, W: a file, read again when it changes."),
     ] = None
-    expiry_s: Annotated[float, _signals("--expiry", min=0.0, help="Time for which a last value holds, in s.")] = 900.0
+    expiry_s: Annotated[
+        float, typer.Option("--expiry", min=0.0, metavar="S", help="Time for which a last value holds, s.")
+    ] = 900.0
     fallback_w: Annotated[
         float | None,
-        _signals("--fallback", min=0.0, help="Envelope in W later.", show_default="the last value"),
+        typer.Option(
+            "--fallback",
+            min=0.0,
+            metavar="W",
+            help="Envelope when the file is older than --expiry, W.",
+            show_default="the last value",
+        ),
     ] = None
     allow_fall: Annotated[
         float,
-        _signals(
+        typer.Option(
             "--allow-fall", min=0.0, max=100.0, help="Greatest fall of the cap by a new version of the file, in %."
         ),
     ] = 50.0
     watts_command: Annotated[
         str,
-        _signals("--watts-command", help="Command that prints the measured W of all nodes.", show_default="a model"),
+        typer.Option(
+            "--watts-command",
+            metavar="COMMAND",
+            help="Command that prints the measured power of all nodes, W.",
+            show_default="a model",
+        ),
     ] = ""
     tell_signals: Annotated[
         bool,
-        _signals(
+        typer.Option(
             "--tell-signals", help="Send the envelope as NOTIFY also to a foreign scheduler.", show_default="ours only"
         ),
     ] = False
@@ -141,34 +158,41 @@ class OnExit(StrEnum):
 class Operating:
     """Options of a session that operates Slurm, and of its clock."""
 
-    operate: Annotated[bool, _operating("--operate", help="Act. Without it nothing is changed in Slurm.")] = False
+    operate: Annotated[bool, typer.Option("--operate", help="Act; without it nothing is changed in Slurm.")] = False
     kill: Annotated[
-        str, _operating("--kill", help="Action of a kill: requeue (on hold), cancel, or signal=USR1 and then requeue.")
+        str,
+        typer.Option(
+            "--kill",
+            metavar="ACTION",
+            help="Action of a kill: requeue (on hold), cancel, or signal=USR1 before requeue.",
+        ),
     ] = "requeue"
     grace_s: Annotated[
-        float, _operating("--grace", min=0.0, help="Time for which a job may go on after the signal, in s.")
+        float, typer.Option("--grace", min=0.0, metavar="S", help="Time of a job after the signal, s.")
     ] = 60.0
     pstate_command: Annotated[
         str,
-        _operating("--pstate-command", help="Command that sets a p-state, with {node} and {pstate} in it."),
+        typer.Option(
+            "--pstate-command", metavar="COMMAND", help="Command that sets a p-state, with {node} and {pstate}."
+        ),
     ] = ""
-    poll_s: Annotated[float, _operating("--poll", min=0.1, help="Period in which Slurm is read, in s.")] = 5.0
+    poll_s: Annotated[float, typer.Option("--poll", min=0.1, metavar="S", help="Period of reading Slurm, s.")] = 5.0
     fresh: Annotated[
-        bool, _operating("--fresh", help="Begin a new session, also if the journal has an unfinished one.")
+        bool, typer.Option("--fresh", help="Begin a new session, also if the journal has an unfinished one.")
     ] = False
     others: Annotated[
         Others,
-        _operating("--others", help="Jobs with demands that the scheduler does not know: comment on or release."),
+        typer.Option("--others", help="Action for jobs with requests that the scheduler cannot read."),
     ] = Others.COMMENT
     on_exit: Annotated[
-        OnExit, _operating("--on-exit", help="At the end give everything back, or keep nodes off and jobs on hold.")
+        OnExit, typer.Option("--on-exit", help="At the end give all back, or keep nodes off and jobs on hold.")
     ] = OnExit.RELEASE
     metrics: Annotated[
-        Path | None, _operating("--metrics", help="File of figures in Prometheus' text format.", show_default="none")
+        Path | None, typer.Option("--metrics", help="File of figures in Prometheus' text format.", show_default="none")
     ] = None
-    once: Annotated[bool, _operating("--once", help="End when no job is left.")] = False
+    once: Annotated[bool, typer.Option("--once", help="End when no job is left.")] = False
     speed: Annotated[
-        float, _operating("--speed", min=1.0, max=1e4, help="Seconds of the session in a real one, for tests.")
+        float, typer.Option("--speed", min=1.0, max=1e4, help="Seconds of the session in a real second, for tests.")
     ] = 1.0
 
 
@@ -182,7 +206,8 @@ def run_command(
         typer.Option(
             "-s",
             "--scheduler",
-            help="A scheduler in this process: a name, or a .py file or a folder.",
+            metavar="NAME",
+            help="Scheduler in this process: name, or a .py file or a folder.",
             autocompletion=complete_scheduler,
             show_default="one that listens on --socket",
         ),
@@ -192,7 +217,10 @@ def run_command(
     socket: Annotated[
         str,
         typer.Option(
-            "--socket", help="Endpoint of a scheduler for Batsim 4.", show_default="ipc://PREFIX_socket/scheduler"
+            "--socket",
+            metavar="ENDPOINT",
+            help="Endpoint of a scheduler for Batsim 4.",
+            show_default="ipc://PREFIX_socket/scheduler",
         ),
     ] = "",
     token_file: TokenFile = None,
@@ -204,11 +232,12 @@ def run_command(
     operating: Operating,
     export: Prefix = Path("out/slurm"),
 ) -> None:
-    """Play Batsim 4 for a scheduler, with a real Slurm behind it. Ctrl-C and SIGTERM give everything back to Slurm.
+    """Schedule jobs of a partition; or record, without --operate.
 
+    Without --operate nothing is changed in Slurm. Ctrl-C and SIGTERM give everything back to it.
     Writes PREFIX_journal.jsonl (each decision, each command with its answer), _starts.csv, _power.csv and _status.json.
 
-    [bold]Example:[/]
+    Example:
     batwatt slurm run -p green.xml --partition green -s powercap
       -o response=frugal --envelope watts.csv -e out/shadow
 
@@ -290,11 +319,12 @@ def status_command(
         "out/slurm"
     ),
 ) -> int:
-    """Print the state of a session: cap, watts, jobs, nodes, last poll, jobs that are not taken over and why.
+    """Print the state of a session.
 
-    Exit code 1 unless it runs and Slurm has answered within 3 minutes.
+    Envelope, power, jobs, nodes, last poll, and jobs that are not taken over, with reasons.
+    Exit code 1 unless the session runs and Slurm has answered within 3 minutes.
 
-    [bold]Example:[/] batwatt slurm status -e /var/lib/batwatt/green
+    Example: batwatt slurm status -e /var/lib/batwatt/green
     """
     from batwatt.results.tables import TableColumn
 
@@ -322,13 +352,13 @@ def status_command(
 def release_command(
     *,
     scope: HandoverOptions,
-    wait_s: Annotated[float, typer.Option("--wait", min=0.0, help="Longest time to wait for Slurm, in s.")] = 300.0,
+    wait_s: Annotated[float, typer.Option("--wait", min=0.0, metavar="S", help="Longest wait for Slurm, s.")] = 300.0,
 ) -> None:
-    """Give all jobs and nodes that were taken over back to Slurm's own scheduler, in any state of `run`.
+    """Give all jobs and nodes back to Slurm's own scheduler.
 
-    Waits for slurmctld. Exit code 1, and a list, while anything is left.
+    In any state of `slurm run`. Waits for slurmctld. Exit code 1, and a list, while anything is left.
 
-    [bold]Example:[/] batwatt slurm release -p green.xml --partition green
+    Example: batwatt slurm release -p green.xml --partition green
     """
     from batwatt.slurm.session import release_cluster
 

@@ -56,33 +56,39 @@ def progress() -> Iterator[Report]:
 @tabular
 def study_command(
     declared: Annotated[
-        Path, typer.Argument(metavar="FILE|FOLDER", help="The declared study (YAML), or the folder of its results.")
+        Path, typer.Argument(metavar="FILE|FOLDER", help="Study (YAML), or the folder of its results.")
     ],
-    name: Annotated[str | None, typer.Option("-n", "--name", help="Name of the folder, not the declared one.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("-n", "--name", metavar="NAME", help="Name of the folder, in place of the declared one."),
+    ] = None,
     results: Annotated[
-        Path | None, typer.Option("--results", help="Folder of the folders of results.", show_default="results")
+        Path | None,
+        typer.Option("--results", metavar="FOLDER", help="Folder of the folders of results.", show_default="results"),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Processes on this machine.", show_default="all cores")
     ] = None,
-    dask: Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")] = None,
+    dask: Annotated[
+        str | None, typer.Option("--dask", metavar="ADDRESS", help="Run on the Dask cluster at this address.")
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="COMPARISON", help="Run this comparison only; repeatable.")
     ] = None,
     plugin: Plugins = None,
     figures: FigureKinds = "",
-    status: Annotated[bool, typer.Option("--status", help="Count the runs that are done; run none.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Count the runs that have ended; run none.")] = False,
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove runs that are no longer declared, or of other inputs; run none.")
     ] = False,
-    page: Annotated[bool, typer.Option("--page", help="Write the page of the runs that are there; run none.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Write the page of the runs that have ended; run none.")] = False,
 ) -> int:
-    """Run the missing runs of a declared study; write its table and a page. Failed runs are tried again.
+    """Run the comparisons that a file declares.
 
-    A FILE is run as it is, into results/NAME. A FOLDER of results is completed as it was declared then.
-    Writes results/NAME/table.parquet, a row for each run, and the page results/NAME/report/index.html.
+    A FILE is run into results/NAME; a FOLDER of results is completed as it was declared. Only missing and failed runs
+    are run. Writes results/NAME/table.parquet, a row for each run, and the page results/NAME/report/index.html.
 
-    [bold]Example:[/]
+    Example:
     batwatt study start/first.yaml
     batwatt study results/first --status
     """

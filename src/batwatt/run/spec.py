@@ -63,38 +63,37 @@ class RunSpec:
     """
 
     platform: Path | MachineSpec | Platform = _input(
-        "SimGrid platform file (XML 4.1); keys behind it: master=HOST, mmax=N, mmax_workload=yes."
+        "Platform of SimGrid (.xml 4.1); keys after the name: master=HOST, mmax=N, mmax_workload=yes."
     )
     workloads: tuple[Path | Workload, ...] = _input(
-        "Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
-        "or lines `id release length cores` (.txt); keys behind it: width=nodes, tz=ZONE, fields=..., unit=h."
+        "Jobs: .json (Batsim; repeatable), .swf, .sacct, .csv, .parquet or .txt; keys after the name: unit=h, "
+        "tz=ZONE, width=nodes, fields=..."
     )
     scheduler: Any = "powercap"
     options: Mapping[str, Any] = field(default_factory=dict)
     envelope: SeriesSpec | Timeline | None = _input(
-        "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
-        "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/signals.md).",
+        "Limit of power over time: constant:W, FILE.csv (time_s,power_w), power:FILE,peak_w=50000 + battery:..., or "
+        "carbon:FILE,budget=...",
         default=None,
     )
     follow: Follow = "envelope"
     """Part of the envelope that the scheduler follows; figures are against all of it."""
     capacity: SeriesSpec | Timeline | None = _input(
-        "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or generated, as in "
-        "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
-        "(docs/reference/signals.md).",
+        "Machines in service over time: FILE.csv (time_s,machines), constant:mean=0.5, walk:range=0.6,seed=1, "
+        "uniform:..., carbon:FILE,budget=... or price:FILE,...",
         default=None,
     )
     carbon: SeriesSpec | Timeline | None = _input(
-        "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
+        "Carbon intensity, g/kWh: FILE.csv with its keys, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
     )
-    price: SeriesSpec | Timeline | None = _input("Price of energy per kWh (or EUR/MWh), like carbon.", default=None)
-    events: Path | None = _input("Batsim external events, one JSON object per line.", default=None)
+    price: SeriesSpec | Timeline | None = _input(
+        "Price of energy, per kWh or in EUR/MWh: FILE.csv with its keys.", default=None
+    )
+    events: Path | None = _input("External events of Batsim, one JSON object a line.", default=None)
     hosts: HostChoice = _input("Hosts of a platform file that run jobs.", default=HostChoice())
-    window: Window | None = _input(
-        "BEGIN:END in s: run the jobs of this window of a trace, and measure there.", default=None
-    )
-    length_unit: TimeUnit = _input("Times of a CSV trace are in seconds or hours.", default="s")
-    log: LogOptions = _input("Time that is 0 s, and columns of a job log.", default_factory=_usual_log)
+    window: Window | None = _input("Run only the jobs of this window of the workload, s; measure there.", default=None)
+    length_unit: TimeUnit = _input("Unit of the times of a CSV workload: seconds or hours.", default="s")
+    log: LogOptions = _input("Time that is 0 s, and columns of a log.", default_factory=_usual_log)
     long_s: float = _input("Length in s above which jobs are long, also in figures by class.", default=LONG_S)
     delays_to_flops: bool | Literal["nominal"] | None = _input(
         "Run delays as the work of their time at full speed, which takes longer on slower hosts.", default=None
