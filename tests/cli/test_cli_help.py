@@ -57,7 +57,7 @@ def test_the_first_help_lists_what_most_need(house):
     listed = re.findall(r"^  ([a-z]+)  ", out.partition("Commands:\n")[2], re.MULTILINE)
     assert listed == ["init", "run", "compare", "study", "policies", "account", "convert", "serve", "slurm"]
     assert out.partition("Example:")[2].split()[:2] == ["batwatt", "compare"]
-    assert "--install-completion" not in out
+    assert "--install-completion" not in out and house.batwatt("--help", "run").out.count("\n  study  ") == 1
     # what is behind it works, too
     assert house.batwatt("characterise", "constant:5").code == 0
     assert "--install-completion" in house.batwatt(HELP_ALL).out and _needed(["--install-completion"]) is ALL

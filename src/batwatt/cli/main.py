@@ -242,7 +242,7 @@ def _needed(words: Sequence[str]) -> Container[str]:
     first = next((word for word in words if not word.startswith("-")), None)
     if first is None:
         return () if "--version" in words else FIRST if not words or words[-1] in HELP_OPTIONS else ALL
-    return (first,) if first in ALL else ALL
+    return (first,) if first in ALL and words[0] not in (*HELP_OPTIONS, HELP_ALL) else ALL
 
 
 def application(needed: Container[str] = ALL) -> typer.Typer:
