@@ -1,3 +1,3 @@
-"""Jobs in phases, shifted by carbon or price: docs/explanation/carbon-engine.md."""
+"""Jobs in phases, shifted by carbon or price: docs/explanation/carbon.md."""
 
 from batwatt.schedulers.carbon.scheduler import Carbon as Carbon

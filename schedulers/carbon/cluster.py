@@ -1,6 +1,6 @@
 """The hosts on which the scheduler `carbon` runs jobs: those of any platform, or machines for jobs in phases.
 
-The rules: docs/explanation/carbon-engine.md.
+The rules: docs/explanation/carbon.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,17 @@
 """The exact optimum of phase-aware suspend/resume, by dynamic programming.
 
-The rules: docs/explanation/carbon-policies.md, "The optimum".
+The rules: docs/explanation/carbon.md, "The optimum".
+
+The window has T slots, the start-up S, the work W; c_t is the cost of 1 W in slot t, w_j the power of work slot j, K_u
+the cost of a start-up that begins in slot u. On(t, j) is the least cost of being on at time t with j slots worked,
+Off(t, j) of being off:
+
+    On(t, j)  = min( On(t-1, j-1) + w_{j-1} c_{t-1},   Off(t-S, j) + K_{t-S} )
+    Off(t, j) = min( Off(t-1, j),   On'(t, j) )             On': the first term of On only
+    Off(t, 0) = 0                                           the answer: min over t of On(t, W)
+
+With checkpoints Off exists at their ends only. In blocked slots both terms of On are infinite. Work keeps the lateness
+d = t - S - j, so one pass over j with a vector over d suffices: time O((T - S - W) x W), memory two bits a cell.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Free cores and watts of a cluster, slot by slot, while jobs are planned one after another.
 
-The rules: docs/explanation/carbon-engine.md.
+The rules: docs/explanation/carbon.md.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ from batwatt.units import HOUR_S, LAG_S
 
 
 class CarbonOptions(SchedulerOptions):
-    """Options of the scheduler `carbon` (docs/explanation/carbon-engine.md)."""
+    """Options of the scheduler `carbon` (docs/explanation/carbon.md)."""
 
     signal: Timeline | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: Timeline | None = Field(None, description="CSV file of the price of a kWh")

@@ -5,7 +5,7 @@ Generator of Batsim workloads of jobs in phases, in which the energy of each pha
 A cpu is a machine of a few hosts of one core that draw 0 W when idle and `core_w` W at full rate, in proportion below
 it. A phase of P W for d s is one parallel task: floor(P / core_w) executors have d s of work, one has the missing
 fraction, the others none. At least one is at full rate, so that the task lasts d s. This requires a `core_w` of at most
-the least power above 0 W. See docs/explanation/carbon-engine.md.
+the least power above 0 W. See docs/explanation/carbon.md.
 """
 
 from __future__ import annotations

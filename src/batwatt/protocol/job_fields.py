@@ -1,7 +1,7 @@
 """Jobs in phases in Batsim's JSON: the model of a job, its fields, and the machines on which its power is exact.
 
 A trace of jobs or a separate file may also contain a model. A cpu is a machine of a few hosts of one core that draw
-0 W when idle and `core_w` W at full rate, in proportion below it. See docs/explanation/carbon-engine.md.
+0 W when idle and `core_w` W at full rate, in proportion below it. See docs/explanation/carbon.md.
 """
 
 from __future__ import annotations

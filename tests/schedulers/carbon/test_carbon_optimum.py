@@ -135,7 +135,7 @@ def test_no_schedule_is_better(case, marks, barred):
 @examples(100, derandomize=True)
 @given(cases(longest=7))
 def test_finer_slots_are_not_better(case):
-    """Where all changes at ends of slots, an optimum has its dates there, too (docs/explanation/carbon-policies.md)."""
+    """Where all changes at ends of slots, an optimum has its dates there, too (docs/explanation/carbon.md)."""
     signal, startup, work = case
     args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
     assert plan(*args, slot_s=SLOT_S / 3).carbon == pytest.approx(plan(*args, slot_s=SLOT_S).carbon, rel=1e-11)
