@@ -1,6 +1,19 @@
 """The knapsack with two capacities that a plan of a period solves: a table of all capacities, and a search for one.
 
-docs/explanation/checkpoint.md, "Dynamic programme", has V_j(a, b), and why both ways choose the same.
+The model: docs/explanation/checkpoint.md. U is the sum of p_i of the `running` jobs, which hold theirs in [0, D[ in any
+case; F = P_n - U. V_j(a, b) is the most useful work of the first j jobs if `checkpointed` and `stopped` jobs hold at
+most a processors in [0, D[, and all jobs at most b in [D, T]:
+
+    running        V_j(a, b) = max( V_{j-1}(a, b - p) + p T,  V_{j-1}(a, b) + p (D - C)  if C <= D )
+    checkpointed   V_j(a, b) = max( V_{j-1}(a - p, b - p) + p T,  V_{j-1}(a, b - p) + p (T - D - R),  V_{j-1}(a, b) )
+    stopped        the same with p (T - R) in the first term
+
+The plan is V_J(F, P_n) at the best D; with D = 0 there is one phase: a = b. Only V_J(F, P) is wanted, and most cells
+cannot be part of it. With a price for each processor of the two phases, the sum of what each job is worth at its best
+choice less the prices of what it holds is at least V_J (the bound of Lagrange; at the best prices it is the linear
+relaxation). The search goes from V_J(F, P) down to V_{J-1}, V_{J-2}, ... and leaves out cells that cannot come within
+10^-6 of the bound; if no plan does, within ten times as much, and so on. So it chooses what tables choose, of equal
+plans, too. One phase (D = 0), and fewer than `SMALL_CELLS` cells, take tables.
 """
 
 from __future__ import annotations

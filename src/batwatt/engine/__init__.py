@@ -18,7 +18,7 @@ Recorded dialogues of Batsim 4.2.1 are the reference. Its quirks are reproduced:
 - a host that becomes unavailable while it switches is available again when the switch ends;
 - the profile of an ended job is dropped, even if other jobs have it, unless profiles are to be reused;
 - a job is forgotten once its end has been sent: killing it afterwards is an error;
-- a composed profile cannot be registered during the simulation (Batsim crashes at its execution; the engine refuses it);
+- a composed profile cannot be registered during the simulation: Batsim crashes at its execution, the engine refuses it;
 - JSON numbers are read as by RapidJSON, sometimes one bit from the nearest double (`protocol/numbers.py`);
 - of profiles that only an unused composed profile names, those that come first in Batsim's hash table stay
   (`protocol/workload4.py`).
