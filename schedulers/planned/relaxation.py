@@ -2,6 +2,15 @@
 
 A slot is a part of a step. Each job pays for its servers in every slot; each server earns that price in the state that
 it is in, and pays for its watts. Column k * S + d is state d of kind k.
+
+A server keeps one state for a whole step and pays for transitions (one longer than a step ends with it). Runs that the
+caps forbid even alone are left out: in every step of a run the power of its mode, all others asleep, is within P_t; if
+it starts before a server that wakes in this step would be awake, its servers are on in the step before, at their least
+power. For one mode the cost is linear in the start, and the permission constant, between the times at which the run
+begins or ends at the edge of a slot, begins at the submission, or begins when a waking server is awake: only these are
+tried. The sequence of states is a dynamic programme over the steps, awake or asleep. With two kinds, at fixed states,
+the price is linear in the servers of the first kind: the fewest and the most suffice (a run of either is left out only
+if the caps forbid both).
 """
 
 from __future__ import annotations
