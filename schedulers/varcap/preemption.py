@@ -49,7 +49,11 @@ class Preemption(ABC):
 
 @register("preemption", "slowdown")
 class ForSlowdown(Preemption):
-    """Slowdowns saved must be over `factor` times those added, both summed; a job is stopped `most` times at most."""
+    """Slowdowns saved must be over `factor` times those added, both summed; a job is stopped `most` times at most.
+
+    No circles: at least one victim would have run until the shadow time: w <= p_v + R for it, so gain > cost gives
+    p < p_v: the job that starts is shorter than the longest victim.
+    """
 
     def __init__(self, factor: float = 2.0, most: int = 30) -> None:
         if not 1.0 <= factor <= 1e9:

@@ -1,4 +1,4 @@
-"""The responses by the host: the rules of docs/explanation/powercap.md read word by word, one server after the other.
+"""The responses by the host: docs/explanation/powercap.md and the docstring of Frugal, word by word, server by server.
 
 Slow and short: powers are summed anew over all servers for each question, and nothing is grouped. `changed_plan` gives
 what `batwatt.schedulers.powercap` has to give to the bit.
