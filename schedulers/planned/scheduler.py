@@ -140,7 +140,7 @@ def _check_room(problem: Problem, kind: Kind, counts: KindCounts, state: int, ru
 
 
 def name_servers(problem: Problem, schedule: Schedule) -> SchedulePlan:
-    """Assign servers to runs and states: the construction of docs/explanation/optimum.md, "Identical servers"."""
+    """Assign servers to runs and states: the construction of docs/explanation/optimum.md, "Identical hosts"."""
     used: dict[int, list[tuple[str, int]]] = {job: [] for job in schedule.starts}
     states: list[PlannedState] = []
     for k in range(len(problem.kinds)):
