@@ -21,5 +21,8 @@ Recorded dialogues of Batsim 4.2.1 are the reference. Its quirks are reproduced:
 - a composed profile cannot be registered during the simulation: Batsim crashes at its execution, the engine refuses it;
 - JSON numbers are read as by RapidJSON, sometimes one bit from the nearest double (`protocol/numbers.py`);
 - of profiles that only an unused composed profile names, those that come first in Batsim's hash table stay
-  (`protocol/workload4.py`).
+  (`protocol/workload4.py`);
+- an unknown p-state requested of a switching host is ignored, of a sleeping host it aborts at the end of the boot;
+- `schedule.csv` divides its means by all jobs, counts each job without success as killed, and counts host times only up
+  to the last change of state; `machine_states.csv` and `pstate_changes.csv` have times of 6 digits.
 """

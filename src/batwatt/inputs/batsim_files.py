@@ -161,7 +161,11 @@ MAX_UNITS = 64
 MAX_CELLS = 20_000_000
 """Greatest number of cells of all matrices of a workload: a task on n hosts whose executors differ has n x n."""
 LOOK = "look"
-"""Name of the task without work that follows a phase of 0 W."""
+"""Name of the task without work that follows a phase of 0 W, a delay.
+
+Without it SimGrid charges the delay at the load of the following task, on all hosts but the first: 7500 J instead of
+3000 J for 50 s of delay before 20 s of 150 W, on Batsim 4.2.1 and the embedded engine.
+"""
 
 _NAME = "w0"
 _WHERE = "phases"
