@@ -113,7 +113,9 @@ def compare() -> None:
     _show(table, table._repr_html_(), table.table, table.jobs, table.summary, table.groups("user", "length"))
     assert table.verdict("energy").goal == "energy" and str(table.verdict())
     _show(table.errors, table.rejections, table.currency, table.remarks, table.save("out/c", by=["queue"]))
-    _show(table.envelope and table.envelope.values)
+    _show(table.envelope and table.envelope.values, table.front())
+    table.plot().figure.savefig("out/front.png")
+    table.plot("power", case="lww").figure.savefig("out/case.png")
 
 
 @_call
@@ -201,6 +203,28 @@ def _episode(env: gym.BatwattEnv, choose: Callable[[Any], int]) -> None:
         observation, reward, over, _, info = env.step(action)
         _show((info["time_s"], info["action"], float(reward), observation.tolist()))
     _show(info["metrics"], env.result().jobs)
+
+
+@_call
+def own_scheduler() -> None:
+    @bw.register("order", "narrow-first")
+    class NarrowFirst(bw.Order):
+        """Least hosts first."""
+
+        def key(self, jobs: Any, now_s: float) -> Any:
+            return jobs.hosts
+
+    class Mine(bw.Powercap):
+        """EASY backfilling in that order."""
+
+        order = NarrowFirst()
+
+    assert issubclass(Mine, bw.Scheduler)
+    _show(bw.simulate(PLATFORM, JOBS, Mine, envelope="constant:450").jobs)
+    try:
+        bw.simulate(PLATFORM, JOBS, "none")
+    except bw.InputError as error:
+        _show(error, isinstance(error, bw.BatwattError), isinstance(error, bw.DeadlockError))
 
 
 @_call

@@ -127,7 +127,7 @@ REFUSED = {
     "convert JOBS --to events": "is a file of Batsim, no envelope; give a CSV file with time_s,power_w",
     "convert event.txt --to events": "event.txt: is a file of Batsim, no envelope; give a CSV file with time_s,power_w",
     "convert walk.csv --to events": "walk.csv: no column 'power_w'",
-    "convert short.csv": "short.csv line 1: lacks the column 'submission_time_s' or 'arrival_time'",
+    "convert short.csv": "short.csv line 1: lacks the column 'submission_time_s', 'submission_time' or 'arrival_time'",
     "convert t.csv --machines 3": "--machines: is for jobs in phases; give --platform, too, or leave it out",
     "convert t.csv --watts 3": "--watts: is for jobs in phases; give --platform, too, or leave it out",
     "convert t.csv -p p.xml -o w.json": "--platform: is for the workload in --output on --machines; give both, too",

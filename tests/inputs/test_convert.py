@@ -180,7 +180,7 @@ def test_swf_errors_name_the_line(tmp_path: Path, line: str, message: str):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1: lacks the column 'submission_time_s' or 'arrival_time'"),
+        ("", "line 1: lacks the column 'submission_time_s', 'submission_time' or 'arrival_time'"),
         ("arrival_time,length\n", "line 1: lacks the column 'hosts' or 'cpus'"),
         ("arrival_time,length,cpus,cpus\n", "line 1: names a column twice"),
         ("arrival_time,length,cpus\n0,1\n", "line 2: has 2 fields"),

@@ -223,8 +223,8 @@ def names_of(header: Iterable[str], where: object) -> dict[str, str]:
         names[name] = own
     for name in REQUIRED:
         if name not in names:
-            aliases = " or ".join(map(repr, (name, *COLUMNS[name].aliases)))
-            raise InputError(where, f"lacks the column {aliases}", _NAMES)
+            *others, last = map(repr, (name, *COLUMNS[name].aliases))
+            raise InputError(where, f"lacks the column {', '.join(others)} or {last}", _NAMES)
     return names
 
 
