@@ -33,7 +33,7 @@ GRES = "NodeName=n4 Name=gpu File=/dev/null\n"
 COLUMNS = (
     "JobArrayID", "State", "Reason", "PriorityLong", "ReqNodes", "NumNodes", "RestartCnt", "NodeList", "admin_comment"
 )  # fmt: skip
-DAEMON_LIMIT_S = 100.0
+DAEMON_LIMIT_S = 330.0
 """Longest time of an end, in s: systemd kills a service after 90 s."""
 
 
