@@ -122,6 +122,25 @@ def test_mouse_and_keyboard_show_meanings_and_values(page):
     )
 
 
+COLUMNS = """
+const table = document.querySelector("#means-workloads table");
+const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+return heads.filter((head) => head.getBoundingClientRect().width > 0).length
+"""
+
+
+def test_more_columns_on_a_click(page):
+    """On a phone four figures of five are in the table, until the reader wants the others."""
+    page.size(1280)
+    assert page.script(COLUMNS) == 5 and page.script("return document.querySelector('.columns button').hidden")
+    page.size(390)
+    button = "document.querySelector('#means-workloads .columns button')"
+    assert page.script(f"return {button} === null || {button}.hidden")
+    hint = page.script("return [...document.querySelectorAll('.columns span')].map((hint) => hint.textContent)")
+    cut = page.script("return [...document.querySelectorAll('.wide')].map((box) => box.matches('.cut'))")
+    assert [bool(text) for text in hint] == cut[: len(hint)] and all(text.endswith(" →") for text in hint if text)
+
+
 OUTSIDE = """
 return [...document.querySelectorAll("body *")].filter((node) => {
   const box = node.getBoundingClientRect();

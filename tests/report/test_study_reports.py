@@ -35,20 +35,12 @@ def table_of(data):
     return table, {label: [cell.text for cell in cells] for label, cells in table.rows}
 
 
-HEADINGS = ["slowdown", "kills", "violations (steps)", "finished work (%)", "mean wait (s)"]
-
-
 def test_means_by_hand(tmp_path):
     table, cells = table_of(study(tmp_path, TWO))
-    assert [head.text for head in table.headings] == [
-        "slowdown",
-        "kills",
-        "violations (steps)",
-        "finished work (%)",
-        "mean wait (s)",
-    ]
-    assert cells == {A: ["4.50", "4", "2", "70.0", "0"], "Optimum": ["1.50", "0", "0", "100", "0"]}
-    assert table.notes == ["Each mean is over 2 workloads."]
+    # the waits are equal
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "violations (steps)", "finished work (%)"]
+    assert cells == {A: ["4.50", "4", "2", "70.0"], "Optimum": ["1.50", "0", "0", "100"]}
+    assert table.notes == ["Each mean is over 2 workloads.", "Equal in all cases: mean wait 0 s."]
     # differences -2 and -4, of which 12.7 standard errors are more
     assert dict(table.rows)["Optimum"][0].more == ("~−3.0 ± 1.0",)
 
@@ -62,19 +54,14 @@ def test_a_study_by_envelope(tmp_path):
     rows = [*TWO, *further()]
     data = study(tmp_path, rows, "own")
     table, cells = table_of(data)
-    assert [group for group, _ in table.groups] == [
-        "slowdown",
-        "kills",
-        "violations (steps)",
-        "finished work (%)",
-        "mean wait (s)",
-    ]
-    assert [head.text for head in table.headings] == ["e1", "e2"] * 5
+    groups = [(name, span) for name, span, _ in table.groups]
+    assert groups == [(name, 2) for name in ("slowdown", "kills", "violations (steps)", "finished work (%)")]
+    assert [head.text for head in table.headings] == ["e1", "e2"] * 4
     # slowdown 4 5 | 6 7, kills 0 2 | 4 6, violations 0 1 | 2 3, work 100 90 | 80 70
-    assert cells[A] == ["4.50", "6.50", "1", "5", "0.50", "2.50", "95.0", "75.0", "0", "0"]
+    assert cells[A] == ["4.50", "6.50", "1", "5", "0.50", "2.50", "95.0", "75.0"]
     # slowdown 2 3 | 4, kills 1 3 | 5, without the run that failed
     assert cells["EBF Slow OWN"][:4] == ["2.50", "4.00", "2", "5"]
-    assert table.notes == ["Each mean is over 1 to 2 instances, by envelope."]
+    assert table.notes == ["Each mean is over 1 to 2 instances, by envelope.", "Equal in all cases: mean wait."]
     frame = _means(data)
     assert list(frame.columns[:3]) == ["case", "mean_slowdown e1", "mean_slowdown e2"]
     assert frame.iloc[1, 1:3].tolist() == [2.5, 4.0]
@@ -123,7 +110,7 @@ def test_names_of_studies_that_no_file_can_tell_apart():
 def test_measures_without_values(tmp_path):
     nothing = {"envelope": None, "violations": None, "energy_j": None}
     table, _ = table_of(study(tmp_path, [one | nothing for one in TWO]))
-    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)", "mean wait (s)"]
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)"]
     # with and without an envelope
     rows = [row(A, envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
     table, cells = table_of(study(tmp_path, rows))

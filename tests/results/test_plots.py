@@ -10,7 +10,7 @@ from files_of_tests import refusal
 from batwatt.errors import InputError
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.timeline import Timeline
-from batwatt.results.drawing import bin_edges, draw, draw_power, new_figure, plot_gantt, power_figure
+from batwatt.results.drawing import bin_edges, draw, draw_power, new_figure, plot_gantt, power_axes
 from batwatt.results.host_timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, DrawnRun, StateSegment, read_timeline
 from batwatt.results.power import PowerTrace, compare
 from batwatt.results.run_files import FILES, write_record
@@ -25,7 +25,14 @@ MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 def picture(path, trace=TRACE):
     """The file of a picture of a run."""
-    return draw(path, lambda: power_figure("FF [$x_1$] <HFLD> & co", trace, ENVELOPE))
+
+
+    def figure():
+        made = new_figure(7.2, 2.4)
+        power_axes(made.add_subplot(), "FF [$x_1$] <HFLD> & co", trace, ENVELOPE)
+        return made
+
+    return draw(path, figure)
 
 
 @pytest.mark.filterwarnings("error")
@@ -56,7 +63,7 @@ def test_areas_of_the_power_are_energies(edges_s):
     assert sizes["unused"] == pytest.approx(pieces.unused_j / 3.6e6)
     assert sizes["above the envelope"] == pytest.approx(pieces.above_j / 3.6e6) and pieces.above_j > 0.0
     # the band is there in the first of three intervals, in which the power changes twice
-    assert ("least to largest power" in sizes) == (len(edges_s) == 4)
+    assert ("least to largest" in sizes) == (len(edges_s) == 4)
 
 
 def test_a_picture_of_no_known_kind_is_refused(tmp_path):

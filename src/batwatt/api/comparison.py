@@ -265,6 +265,7 @@ def _comparison(
         traces={task.case: run.trace for task, run in of_first_seed.items() if task.window == 1 and run.trace},
         envelope=sample.cap,
         machines=runs.power,
+        assumed_w=runs.assumed_w,
         workload=sample.workload.source,
         remarks=(*remarks, *runs.notes_of(of_first_seed)),
         rejections={label: counts for label, counts in rejections.items() if counts},

@@ -61,6 +61,8 @@ class Comparison:
     """Envelope of the first window; None without a limit of power, and for a comparison of a study."""
     machines: MachinePower | None = None
     """Watts of the machines; None for a comparison of a study."""
+    assumed_w: float | None = None
+    """Power of a core in W, if machines have no watts; else None."""
     remarks: Sequence[str] = ()
     """Parts of the inputs that readers left out or filled in."""
     rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -125,7 +127,7 @@ class Comparison:
         return ComparedCases(
             table, self.cases, measures_of(table, self.currency), jobs=None if self.jobs.empty else self.jobs,
             traces=self.traces, envelope=self.envelope, machines=self.machines, rejections=rejections,
-            left_out=self.errors,
+            left_out=self.errors, assumed_w=self.assumed_w,
         )  # fmt: skip
 
     def front(self) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from batwatt.model.platform import MachinePower
 from batwatt.model.timeline import Timeline
 from batwatt.results.compared import COMPARED, CaseFacts, Difference, known_mean, mean_of, sample_of
 from batwatt.results.drawing import Look
-from batwatt.results.figures import Figure, figures_of
+from batwatt.results.figures import FIGURES, Figure, figures_of
 from batwatt.results.groups import known_groupings, union_of
 from batwatt.results.power import PowerTrace
 
@@ -26,6 +26,11 @@ ROUNDING = 1e-9
 TOTAL, FINISHED, REJECTED = figures_of(("jobs_total", "jobs_finished", "jobs_rejected"))
 SLOWDOWN, WAIT, WORK = figures_of(("mean_bounded_slowdown", "mean_wait_s", "finished_work_fraction"))
 ABOVE, ENERGY, END = figures_of(("energy_above_cap_j", "energy_j", "makespan_s"))
+LOST = replace(
+    FIGURES["jobs_lost"], title="lost jobs", display="jobs",
+    meaning="jobs that never finish: killed for good, rejected, failed or unfinished",
+)  # fmt: skip
+KILLS = FIGURES["kills"]
 IF_ANY = ("killed_walltime", "jobs_failed", "jobs_unfinished")
 """Counts that have a column only if some case has one."""
 
@@ -35,16 +40,18 @@ class ComparedCases:
     """Cases, one of which is the reference: by default the first.
 
     `table` has a row for each case and sample: columns `case`, those of `SAMPLE`, and figures. Charts show the
-    figure `first`; `bound` is a case that no scheduler can surpass, and is not rated. `about` names the study.
-    Optional are `jobs` of each case on the first sample (without them the table has `jobs_total`), `traces` of power on
-    one sample, which `where` names if it is not the first, and `rejections`, the number of jobs by case and cause.
-    `left_out` has the reason for each case without a row.
+    figure `first`, and what less waiting costs in `power`: energy, carbon or cost; `bound` is a case that no scheduler
+    can surpass, and is not rated. `about` names the study. Optional are `jobs` of each case on the first sample
+    (without them the table has `jobs_total`), `traces` of power on one sample, which `where` names if it is not the
+    first, and `rejections`, the number of jobs by case and cause. `left_out` has the reason for each case without a
+    row, and `assumed_w` the power of a core in W if machines have no watts.
     """
 
     table: pd.DataFrame
     cases: Mapping[str, CaseFacts]
     measures: Sequence[Figure]
     first: Figure = SLOWDOWN
+    power: Figure = ENERGY
     reference: str = ""
     bound: str | None = None
     about: str = ""
@@ -54,6 +61,7 @@ class ComparedCases:
     envelope: Timeline | None = None
     where: str = ""
     machines: MachinePower | None = None
+    assumed_w: float | None = None
     rejections: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -123,13 +131,30 @@ class ComparedCases:
 
     @property
     def fronts(self) -> tuple[tuple[Figure, Figure], tuple[Figure, Figure]]:
-        """Pairs (across, up) of the fronts: finished work, or goodput, and what less waiting costs in energy."""
-        return (self.first if self.first.better == "lower" else WAIT, self.up), (WAIT, ENERGY)
+        """Pairs (across, up) of the fronts: finished work, or goodput, and what less waiting costs."""
+        return (self.first if self.first.better == "lower" else WAIT, self.up), (WAIT, self.power)
 
     def value(self, measure: Figure, label: str) -> float:
         """Return the mean over the samples; NaN if a sample has no value."""
         there = measure.name in self.means and label in self.means.index
         return float(self.means[measure.name][label]) if there else math.nan
+
+    def counted(self) -> ComparedCases:
+        """Return the cases with their lost jobs and their kills as figures."""
+        table = self.table.assign(**{LOST.name: self.total - self.table[FINISHED.name]})
+        measures = [*self.measures, *([LOST] if math.isfinite(self.total) else [])]
+        if KILLS.name not in table and all(part in table for part in KILLS.parts):
+            table[KILLS.name] = table[list(KILLS.parts)].sum(axis=1)
+            measures.append(KILLS)
+        return replace(self, table=table, measures=measures)
+
+    def ordered(self, measure: Figure, begin: Sequence[str] = ()) -> list[str]:
+        """Return all cases: those of `begin`, the other rated ones and the others, each by a figure."""
+        sign = -1.0 if measure.better == "higher" else 1.0
+        costs = {label: sign * self.value(measure, label) for label in self.labels if label not in begin}
+        places = {label: (label not in self.rated, math.inf if math.isnan(cost) else cost)
+                  for label, cost in costs.items()}  # fmt: skip
+        return [*begin, *sorted(places, key=places.__getitem__)]
 
     def above_share(self, label: str) -> float:
         """Return the share of the energy of a case that is above the envelope; 0 without energies."""

@@ -12,28 +12,38 @@ from typing import Any, Literal
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.transforms import Bbox
 
 from batwatt.results import drawing
 from batwatt.results.drawing import Look, Picture
 from batwatt.results.power import Floats
 
 Kind = Literal["line", "dots", "bars"]
-PANEL_IN, WIDE_IN = 4.2, 9.0
-"""Widths of a chart: half a page, or the whole of it."""
-HEIGHT_IN, ROW_IN = 2.7, 0.24
+PANEL_IN = 3.6
+"""Width of a chart, such that its texts can be read on a phone."""
+HEIGHT_IN, ROW_IN = 2.4, 0.24
 """Height of a chart, and of each row of a chart by rows."""
 LETTER_IN = 0.068
 """Width of a letter of a legend."""
+MARGIN = 0.05
+"""Share of the range of the data between these and the ends of an axis."""
+DOT_PT, NAME_PT, BESIDE_PT = 3.5, 7.0, 1.5
+"""Radius of a dot, size of a name next to it, and distance between them."""
 LONGEST = 34
 """Longer names are cut on axes and in legends."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis; `ticks` maps places to texts, and `zero` extends the axis to 0."""
+    """An axis; `ticks` maps places to texts.
+
+    With `near` it has the data with `MARGIN` around; `zero` extends it to 0, and `high` to a value.
+    """
 
     title: str = ""
     zero: bool = False
+    near: bool = False
+    high: float = 0.0
     log: bool = False
     ticks: Mapping[float, str] | None = None
 
@@ -61,7 +71,8 @@ class Marks:
 class Chart:
     """A chart with a text description; with `rows` each series has a row of its own.
 
-    A chart with a `draw` has no series: that function draws it.
+    With `named` the names of dots are next to them where there is room. A chart with a `draw` has no series: that
+    function draws it.
     """
 
     id: str
@@ -71,7 +82,7 @@ class Chart:
     y: Axis
     title: str = ""
     rows: bool = False
-    wide: bool = False
+    named: bool = False
     draw: Callable[[Axes], None] | None = None
 
     def svg(self) -> str:
@@ -106,14 +117,17 @@ def shortened(name: str) -> str:
 
 def figure_of(chart: Chart) -> Picture:
     """Draw a chart, with a legend below it."""
-    figure = drawing.new_figure(WIDE_IN if chart.wide else PANEL_IN, HEIGHT_IN)
+    figure = drawing.new_figure(PANEL_IN, HEIGHT_IN)
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
     draw_on(axes, chart)
     if chart.rows:
         figure.set_figheight(0.8 + ROW_IN * len(chart.series))
     handles = {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
-    if len(handles) > 1 and not chart.rows:
+    if chart.named:
+        unnamed = _name_dots(axes, [marks for marks in chart.series if marks.kind == "dots"])
+        handles = {name: handle for name, handle in handles.items() if name in unnamed}
+    if len(handles) > (not chart.named) and not chart.rows:
         names = [shortened(name) for name in handles]
         columns = max(1, int(figure.get_figwidth() / (0.5 + LETTER_IN * max(map(len, names)))))
         figure.set_figheight(HEIGHT_IN + 0.17 * -(-len(names) // columns))
@@ -127,7 +141,7 @@ def axes_of(chart: Chart, axes: Axes | None) -> Axes:
         if axes is None:
             from matplotlib import pyplot
 
-            axes = pyplot.subplots(figsize=(WIDE_IN if chart.wide else 1.5 * PANEL_IN, 1.5 * HEIGHT_IN))[1]
+            axes = pyplot.subplots(figsize=(1.5 * PANEL_IN, 1.5 * HEIGHT_IN))[1]
         draw_on(axes, chart)
         axes.set_title(chart.title, loc="left")
         axes.legend(frameon=False, fontsize=7.5)
@@ -186,11 +200,39 @@ def _dots(axes: Axes, marks: Marks, xs: Sequence[float] | Floats, ys: Sequence[f
         label = marks.name if marks.kind == "dots" and n == 0 else None
         (dot,) = axes.plot([x], [y], color=marks.look.colour, marker=marks.look.marker, markersize=6, linestyle="",
                            markeredgecolor="white", markeredgewidth=0.5, alpha=marks.alpha, label=label,
-                           zorder=5)  # fmt: skip
+                           clip_on=False, zorder=5)  # fmt: skip
         _tip(dot, marks, n)
         if marks.ring:
             axes.plot([x], [y], marker="o", markersize=2.0 * marks.ring, markerfacecolor="none",
-                      markeredgecolor=drawing.VIOLATION, markeredgewidth=1.2, zorder=4)  # fmt: skip
+                      markeredgecolor=drawing.VIOLATION, markeredgewidth=1.2, clip_on=False, zorder=4)  # fmt: skip
+
+
+def _name_dots(axes: Axes, series: Sequence[Marks]) -> list[str]:
+    """Write the name of each series next to its dot, where it covers nothing; return the names without room."""
+    picture: Any = axes.get_figure()
+    picture.draw_without_rendering()
+    renderer, room, point = picture.canvas.get_renderer(), axes.get_window_extent(), picture.dpi / 72.0
+    taken, unnamed = [], []
+    for marks in series:
+        radius = point * max(DOT_PT, marks.ring)
+        x, y = axes.transData.transform((marks.x[0], marks.y[0]))
+        taken.append(Bbox.from_extents(x - radius, y - radius, x + radius, y + radius))
+    for marks in series:
+        for right, up in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            away = max(DOT_PT, marks.ring) + BESIDE_PT
+            text = axes.annotate(
+                shortened(marks.name), (marks.x[0], marks.y[0]), (right * away, up * away), textcoords="offset points",
+                ha=("center", "left", "right")[right], va=("center", "bottom", "top")[up], fontsize=NAME_PT, zorder=6,
+            )  # fmt: skip
+            box = text.get_window_extent(renderer)
+            inside = room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1
+            if inside and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+            text.remove()
+        else:
+            unnamed.append(marks.name)
+    return unnamed
 
 
 def _bars(axes: Axes, marks: Marks, all_bars: Sequence[Marks]) -> None:
@@ -222,8 +264,13 @@ def _finish(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
         axes.set(**{f"{which}scale": "log"})
     elif axis.zero:
         low, high = axes.dataLim.intervalx if which == "x" else axes.dataLim.intervaly
-        margin = 0.05 * (max(high, 0.0) - min(low, 0.0)) or 1.0
+        high = max(high, axis.high)
+        margin = MARGIN * (max(high, 0.0) - min(low, 0.0)) or 1.0
         axes.set(**{f"{which}lim": (low - margin if low < 0.0 else 0.0, high + margin if high > 0.0 else margin)})
+    elif axis.near:
+        low, high = axes.dataLim.intervalx if which == "x" else axes.dataLim.intervaly
+        margin = MARGIN * (high - low or abs(high) or 1.0)
+        axes.set(**{f"{which}lim": (low - margin, high + margin)})
     if axis.ticks is None:
         one.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
         return

@@ -10,23 +10,37 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.report.cases import ABOVE, ENOUGH, FINISHED, WITHIN, ComparedCases, plural
+from batwatt.report.cases import ABOVE, ENOUGH, FINISHED, WITHIN, WORK, ComparedCases, plural
 from batwatt.report.chart import Axis, Chart, Kind, Marks
 from batwatt.report.html import Section
-from batwatt.report.texts import amount, cases, count_of, extent, in_suitable_unit, percent, plain, sentence, written
+from batwatt.report.texts import (
+    amount,
+    assumed,
+    cases,
+    count_of,
+    extent,
+    in_suitable_unit,
+    listed,
+    percent,
+    plain,
+    sentence,
+    written,
+)
 from batwatt.results.compared import mean_of
-from batwatt.results.drawing import HOUR_S, Look, bin_edges, draw_power
+from batwatt.results.drawing import HOUR_S, KW, Look, bin_edges, draw_power, envelope_bins
 from batwatt.results.figures import Figure
 from batwatt.results.power import Floats
 from batwatt.units import DAY_S
 
 FRONT = Look(6)
 """Look of a Pareto front: grey."""
+ALL = 0.995
+"""Share of the work above which a case has finished it."""
 DECADES = 30.0
 """Values that span more than this factor have a logarithmic axis."""
 LONG_S = 4.0 * DAY_S
 """Time in s above which an axis is in days."""
-MOST_BINS = 500
+MOST_BINS = 300
 """Intervals of a power over time, at most."""
 MOST = 8
 """Most cases of a chart of means."""
@@ -34,28 +48,31 @@ MOST = 8
 
 def front_figure(data: ComparedCases) -> Section:
     """Return the Pareto fronts: finished work, or goodput, and energy, against a figure of which less is better."""
-    (first, up), (second, less) = data.fronts
-    title = f"{sentence(up.title)} against {first.title}: the Pareto front{f' of {data.about}' if data.about else ''}"
-    charts = [chart for n in range(2) if (chart := front_chart(data, n))]
+    title = f"What less waiting costs{f' in {data.about}' if data.about else ''}"
+    # where all finish, their work says nothing
+    survive = data.up == WORK and all(not data.value(WORK, label) < ALL for label in data.rated)
+    pairs = {n: data.fronts[n] for n in ((1,) if survive else (1, 0))}
+    charts = {n: chart for n in pairs if (chart := front_chart(data, n))}
     if not charts:
         return Section("front", title, caption="No case finishes a job: there is nothing to draw.")
+    drawn = [pairs[n][1] for n in charts]
+    ends = [f"{'upper' if up.better == 'higher' else 'lower'} left" for up in drawn]
+    corners = listed([f"{end} ({up.title})" for end, up in zip(ends, drawn, strict=True)] if len(ends) > 1 else ends)
     text = (
-        f"A point per case; the upper left corner is best. On the dotted line no other case"
-        f"{' that keeps to the envelope' if data.capped else ''} has more {up.title} with less {first.title}."
+        f"A point per case; best is {corners}. No case{' that keeps to the envelope' if data.capped else ''} is "
+        "better in both figures than one on the dotted line, the Pareto front."
     )
-    if len(charts) > 1:
-        text += f" On the right the lower left corner is best: less {second.title} costs {less.title} along the line."
     if data.above:
-        text += (
-            f" A red ring marks cases with more than {percent(WITHIN)} of their energy above the envelope, the wider "
-            "the larger that share is; they are not on the front."
-        )
+        text += f" Red ring: more than {percent(WITHIN)} of the energy is above the envelope, the wider the more."
     if data.within != data.rated:
-        text += f" Pale points finish less than {percent(ENOUGH)} of the jobs, or of the work, that the best does."
+        text += f" Pale: less than {percent(ENOUGH)} of the finished jobs, or of the work, of the best."
+    if data.assumed_w is not None:
+        text += f" Energy {assumed(data.assumed_w)}."
+    first = pairs[next(iter(charts))][0]
     lacking = [label for label in data.labels if np.isnan(data.value(first, label))]
     if lacking:
         text += f" Not drawn, as they have no {first.title}: {cases(lacking)}."
-    return Section("front", title, charts=charts, caption=text)
+    return Section("front", title, charts=list(charts.values()), caption=text)
 
 
 def front_chart(data: ComparedCases, n: int) -> Chart | None:
@@ -91,7 +108,7 @@ def front_chart(data: ComparedCases, n: int) -> Chart | None:
                             alpha=alpha, ring=ring))  # fmt: skip
     alt = f"{sentence(up.title)} over {measure.title}, a point per case"
     title = f"{sentence(up.title)} against {measure.title}"
-    return Chart(f"plot-front-{n}", alt, tuple(series), axis, Axis(upward.axis, zero=True), title)
+    return Chart(f"plot-front-{n}", alt, tuple(series), axis, Axis(upward.axis, near=True), title, named=True)
 
 
 def _axis(name: str, values: Floats) -> tuple[Axis, Callable[[Floats], Floats]]:
@@ -101,7 +118,7 @@ def _axis(name: str, values: Floats) -> tuple[Axis, Callable[[Floats], Floats]]:
     zero = low / 3.0 if len(positive) < len(values) else low
     marks = _decades(zero, high) if _decades(low, high) else []
     if not marks:
-        return Axis(name, zero=True), lambda places: places
+        return Axis(name, near=True), lambda places: places
     ticks = ({zero: "0"} if zero < low else {}) | {mark: written(mark) for mark in marks if mark >= low}
     return Axis(name, log=True, ticks=ticks), lambda places: np.where(places > 0.0, places, zero)
 
@@ -116,38 +133,42 @@ def _decades(low: float, high: float) -> list[float]:
     return [mark for mark in marks if low <= mark <= high]
 
 
-def power_figure(data: ComparedCases, winner: str | None) -> Section:
-    """Return charts of power over time, the winner's first, with the envelope, on the time axis of the longest case."""
+def power_figure(data: ComparedCases, *begin: str | None) -> Section:
+    """Return charts of power over time with the envelope, all on the same axes; those of the cases of `begin` first.
+
+    The first two are open: what the winner draws, and the reference.
+    """
     title = "Power over time"
     traces = {label: trace for label, trace in data.traces.items() if trace.end_s > 0.0 and label in data.looks}
     if not traces:
         return Section("power", title, caption="No case has a power over time.")
-    first = winner if winner in traces else next(iter(traces))
+    labels = list(dict.fromkeys([*(label for label in begin if label in traces), *traces]))
     edges_s = bin_edges(list(traces.values()), data.envelope, MOST_BINS)
     unit_s, unit = (DAY_S, "days") if edges_s[-1] > LONG_S else (HOUR_S, "h")
-    axes = Axis(f"time ({unit})"), Axis("power (kW)", zero=True)
+    powers_w = [traces[label].power_w for label in labels]
+    if data.envelope is not None:
+        powers_w.append(envelope_bins(data.envelope, edges_s).power_w)
+    high_w = max(float(power_w.max()) for power_w in powers_w)
+    axes = Axis(f"time ({unit})"), Axis("power (kW)", zero=True, high=high_w / KW)
     charts = []
-    for n, label in enumerate([first, *(label for label in traces if label != first)]):
+    for n, label in enumerate(labels):
         draw = partial(draw_power, trace=traces[label], envelope=data.envelope, edges_s=edges_s, unit_s=unit_s)
         alt = f"Power over time of {label}{' with the envelope' if data.envelope else ''}"
-        charts.append(Chart(f"plot-power-{n}", alt, (), *axes, label, wide=True, draw=draw))
+        charts.append(Chart(f"plot-power-{n}", alt, (), *axes, label, draw=draw))
     text = (
         ""
         if data.envelope is None
-        else (
-            "Grey: power of the envelope that the case does not draw, until its last job ends. Red: power above the "
-            "envelope."
-        )
+        else ("Grey: power of the envelope that the case does not draw, until its last job ends. Red: power above it.")
     )
     widths_s = np.diff(edges_s)
     if len(widths_s) == MOST_BINS and np.allclose(widths_s, widths_s[0]):
         text += (
-            f" Means over {plain(widths_s[0] / 60.0)} min, so that there may be red and grey at one time; the pale "
-            "band is from the least to the largest power within."
+            f" Means over {plain(widths_s[0] / 60.0)} min, so that there may be red and grey at one time; pale: from "
+            "the least to the largest power within."
         )
     where = data.where or (f"The first {data.unit}" if data.samples > 1 else "")
     text += f" {where}." if where else ""
-    return Section("power", title, charts=charts, caption=text, folded=True)
+    return Section("power", title, charts=charts, caption=text, unfolded=2)
 
 
 def means_figure(name: str, data: ComparedCases, by: pd.Series, title: str) -> Section:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Literal
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -14,6 +15,7 @@ from batwatt._version import __version__
 from batwatt.report.cases import WITHIN
 from batwatt.report.chart import Chart
 from batwatt.report.texts import percent
+from batwatt.results.drawing import Look
 
 STUDY_TERMS = {
     "comparison": "a part of a study: cases crossed with instances",
@@ -39,6 +41,18 @@ TERMS = {
     "seeds": "runs of a case that draws at random, each with other numbers, the same for all cases",
 }
 """Term -> its meaning."""
+SHAPES = {
+    "o": "M-.8 0a.8.8 0 1 0 1.6 0a.8.8 0 1 0-1.6 0z",
+    "s": "M-.7-.7H.7V.7H-.7z",
+    "^": "M0-.9L.9.7H-.9z",
+    "D": "M0-.95L.95 0 0 .95-.95 0z",
+    "v": "M0 .9L.9-.7H-.9z",
+    "P": "M-.3-.9H.3V-.3H.9V.3H.3V.9H-.3V.3H-.9V-.3H-.3z",
+    "X": "M-.9-.5L-.5-.9 0-.4 .5-.9 .9-.5 .4 0 .9 .5 .5 .9 0 .4-.5 .9-.9 .5-.4 0z",
+    "*": "M0-1L.25-.33 .95-.31 .4 .13 .59 .81 0 .42-.59 .81-.4 .13-.95-.31-.25-.33z",
+}
+"""Shape of a point -> its outline within a square from -1 to 1."""
+SWATCH = Markup('<svg class="swatch" viewBox="-1 -1 2 2" aria-hidden="true"><path fill="{}" d="{}"/></svg>')
 TERM = Markup('<abbr class="term" tabindex="0" data-tip="{}">{}</abbr>')
 
 
@@ -60,17 +74,25 @@ class PageCell:
 
 @dataclass(frozen=True)
 class Heading:
-    """The heading of a column: a line below it, a tip, and the group of columns that it belongs to."""
+    """The heading of a column: a line below it, a tip, and the group of columns that it belongs to.
+
+    Without a click on "more columns" a column of `hide` "narrow" is hidden on a narrow screen, one of "always" on all.
+    """
 
     text: str
     below: str = ""
     tip: str = ""
     group: str = ""
+    hide: Literal["", "narrow", "always"] = ""
 
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table: rows by label below headings; a table of numbers, which can be sorted, unless `plain`."""
+    """A table: rows by label below headings; a table of numbers, which can be sorted, unless `plain`.
+
+    The columns of a table that is `across` are cases, and its rows measures, with a line below some (`below`). A table
+    that is `folded` opens on a click.
+    """
 
     name: str
     title: str
@@ -80,12 +102,16 @@ class PageTable:
     plain: bool = False
     reference: str | None = None
     notes: Sequence[str] = ()
+    across: bool = False
+    below: Mapping[str, str] = field(default_factory=dict)
+    folded: bool = False
 
     @property
-    def groups(self) -> list[tuple[str, int]]:
-        """Groups of columns from the left, with their numbers of columns; empty without groups."""
-        names = dict.fromkeys(head.group for head in self.headings)
-        return [(name, sum(head.group == name for head in self.headings)) for name in names if any(names)]
+    def groups(self) -> list[tuple[str, int, str]]:
+        """Groups of columns from the left, with their numbers of columns and `hide`; empty without groups."""
+        names = {head.group: head.hide for head in self.headings}
+        return [(name, sum(head.group == name for head in self.headings), hide)
+                for name, hide in names.items() if any(names)]  # fmt: skip
 
 
 def text_table(name: str, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
@@ -96,7 +122,10 @@ def text_table(name: str, title: str, heads: Sequence[str], rows: Sequence[Seque
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page below its headline; its charts are side by side, or one at a time if `folded`."""
+    """A part of a page below its headline, which opens on a click if it is `folded`.
+
+    Its charts are side by side; those after the first `unfolded` open on a click.
+    """
 
     id: str
     title: str
@@ -107,24 +136,26 @@ class Section:
     charts: Sequence[Chart] = ()
     caption: str = ""
     folded: bool = False
+    unfolded: int | None = None
     links: Sequence[str] = ()
     """Files next to the page."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: a headline that answers the question, a sentence and a caveat below it, and the sections.
+    """A page: a headline that answers the question, a sentence, a caveat and a table below it, and the sections.
 
-    `colours` maps the labels of rows to the colours that they have in charts.
+    `looks` maps the labels of cases to the looks that they have in charts.
     """
 
     title: str
     headline: str
     lead: str
     sections: Sequence[Section]
-    colours: Mapping[str, str]
+    looks: Mapping[str, Look]
     caveat: str = ""
     alert: str = ""
+    table: PageTable | None = None
 
 
 class Glossary:
@@ -154,10 +185,15 @@ def html_of(page: Page, glossary: Glossary) -> str:
     environment = Environment(
         loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"terms": glossary.marked}
+    environment.filters |= {"terms": glossary.marked, "swatch": _swatch}
     return environment.get_template("page.html.j2").render(
         page=page, version=__version__, style=_source("page.css"), script=_source("page.js")
     )
+
+
+def _swatch(look: Look) -> Markup:
+    """Return the shape of a case in its colour."""
+    return SWATCH.format(look.colour, SHAPES[look.marker])
 
 
 def _source(name: str) -> str:

@@ -73,5 +73,47 @@
     button.addEventListener("click", () => sort(button.closest("th")));
   }
 
+  /** Put the less important columns of a table behind a button, and say how many columns are right of the edge. */
+  function columns(box) {
+    const table = box.querySelector("table");
+    const bar = document.createElement("p");
+    const [button, hint] = ["button", "span"].map((name) => bar.appendChild(document.createElement(name)));
+    bar.className = "columns";
+    button.type = "button";
+    const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+    const more = heads.filter((head) => head.matches(".always, .narrow"));
+    table.classList.toggle("brief", more.length > 0);
+    const update = () => {
+      const hidden = more.filter((head) => getComputedStyle(head).display === "none").length;
+      const brief = table.classList.contains("brief");
+      button.hidden = brief ? !hidden : !more.length;
+      button.textContent = brief ? `${hidden} more columns` : "fewer columns";
+      button.setAttribute("aria-expanded", String(!brief));
+      const edge = box.getBoundingClientRect().right + 1;
+      const right = heads.filter((head) => head.getBoundingClientRect().right > edge).length;
+      hint.textContent = right ? `${right} more column${right > 1 ? "s" : ""} →` : "";
+      box.classList.toggle("cut", right > 0);
+      bar.hidden = button.hidden && box.scrollWidth <= box.clientWidth;
+    };
+    button.addEventListener("click", () => {
+      table.classList.toggle("brief");
+      update();
+    });
+    box.addEventListener("scroll", update, { passive: true });
+    new ResizeObserver(update).observe(box);
+    box.before(bar);
+    update();
+  }
+  for (const box of document.querySelectorAll(".wide:has(thead)")) columns(box);
+
+  /** Open the part of the page that a link leads to. */
+  function unfold() {
+    const node = document.getElementById(location.hash.slice(1));
+    const part = node && node.querySelector("details");
+    if (part && node.matches("section")) part.open = true;
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
+
   document.documentElement.dataset.ready = "yes";
 })();

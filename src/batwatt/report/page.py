@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from batwatt.errors import InputError
 from batwatt.files import is_link, whole_file, whole_set, write_text
-from batwatt.report.cases import ENOUGH, ComparedCases, plural
+from batwatt.report.cases import ENOUGH, WAIT, ComparedCases, plural
 from batwatt.report.figures import front_figure, means_figure, power_figure
 from batwatt.report.html import (
     STUDY_TERMS,
@@ -25,10 +26,11 @@ from batwatt.report.html import (
     text_table,
 )
 from batwatt.report.study import INSTANCE, OPTIMUM, SavedStudy, read_study, summary, varied
-from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of
+from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of, verdict_table
 from batwatt.report.texts import jobs, percent, stems_of
-from batwatt.report.verdict import Verdict, sentences, verdict_of
+from batwatt.report.verdict import OF_POWER, Verdict, sentences, verdict_of
 from batwatt.results import drawing
+from batwatt.results.figures import Figure
 from batwatt.results.run_files import without_formulas_in
 from batwatt.results.tables import TableColumn
 from batwatt.results.usage import DECIMALS, TOTAL
@@ -52,19 +54,20 @@ def comparison_page(
         reading: Remarks of readers on parts of the inputs that were left out or filled in.
     """
     count = len(data.labels)
-    tables = [cases_table("all-cases", "All cases", data)]
+    table = cases_table("all-cases", "All cases", data, goal=verdict.first, begin=verdict.rated)
+    groups = groups_tables(data, [label for label, _ in table.rows])
     front, power = comparison_figures(data, verdict)
     sections = [
-        Section("cases", "All cases", _reading_notes(data), tables=tables),
+        Section("cases", "All cases", _reading_notes(data, [table]), tables=[table]),
         front,
-        Section("suffer", "Jobs that wait longer", _wait_notes(data), tables=groups_tables(data)),
+        *([Section("suffer", "Jobs that wait longer", _wait_notes(data), tables=groups)] if groups else []),
         power,
         _words(data),
-        Section("about", "What was run", facts=facts, tables=about_cases(data)),
+        Section("about", "What was run", facts=facts, tables=about_cases(data), folded=True),
     ]
     if reading:
         heading = "Of the inputs: times and dates, what is left out or filled in"
-        sections.append(Section("reading", heading, items=reading))
+        sections.append(Section("reading", heading, items=reading, folded=True))
     several = data.unit == "window" and data.samples > 1
     load = f"{jobs(data.total * data.samples)} in {data.samples} windows" if several else jobs(data.total)
     return _html(f"Comparison of {count} case{'s' * (count != 1)} on {load}", data, verdict, sections)
@@ -72,7 +75,8 @@ def comparison_page(
 
 def comparison_figures(data: ComparedCases, verdict: Verdict) -> tuple[Section, Section]:
     """Return the front and the power over time."""
-    return front_figure(data), power_figure(data, verdict.winner)
+    power = next(figure for figure in (verdict.first, verdict.other) if figure.name in OF_POWER)
+    return front_figure(replace(data, power=power)), power_figure(data, verdict.winner, verdict.reference)
 
 
 def account_page(columns: Sequence[TableColumn], facts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> str:
@@ -120,7 +124,7 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
     if study.main is not None:
         verdict = verdict_of(study.main)
         page_figures = [front_figure(study.main)]
-        page_figures += [power_figure(study.main, verdict.winner)] if study.main.traces else []
+        page_figures += [power_figure(study.main, verdict.winner, verdict.reference)] if study.main.traces else []
     page_figures += [means_figure(stems[name], data, *varied(data)) for name, data in study.comparisons.items()]
     old = [path.name for path in folder.glob("plot-*.*")]
     with whole_set(folder, last=(PAGE,), old=old, place=folder) as part:
@@ -140,14 +144,18 @@ def _study_page(
     tables = []
     for name, part in study.comparisons.items():
         by, title = varied(part)
-        tables.append(cases_table(f"means-{stems[name]}", f"Comparison “{name}”", part, by if title else None, title))
+        tables.append(
+            cases_table(
+                f"means-{stems[name]}", f"Comparison “{name}”", part, by if title else None, title, goal=_goal_of(part)
+            )
+        )
     facts = [*_facts(study), *_comparison_facts(study)]
     sections = [
-        Section("cases", "Means by comparison", _reading_notes(data) if data else (), tables=tables,
+        Section("cases", "Means by comparison", _reading_notes(data, tables) if data else (), tables=tables,
                 links=[f"means-{stem}.csv" for stem in stems.values()]),
         *figures,
         *([_words(data, [SUMMARY])] if data else []),
-        Section("about", "What was run", facts=facts, tables=about_cases(data) if data else ()),
+        Section("about", "What was run", facts=facts, tables=about_cases(data) if data else (), folded=True),
     ]  # fmt: skip
     if failed:
         heads = ("comparison", "case", "instance", "error")
@@ -162,9 +170,9 @@ def _html(
 ) -> str:
     if data is None or verdict is None:
         return html_of(Page(title, "No run has results", "", sections, {}, alert=alert), Glossary(TERMS))
-    colours = {label: look.colour for label, look in data.looks.items()}
     headline, lead = sentences(verdict)
-    page = Page(title, headline, lead, sections, colours, verdict.caveat, alert)
+    table = verdict_table(data, verdict)
+    page = Page(title, headline, lead, sections, data.looks, verdict.caveat, alert, table)
     return html_of(page, Glossary(dict(_meanings(data))))
 
 
@@ -174,31 +182,37 @@ def _meanings(data: ComparedCases) -> list[tuple[str, str]]:
     return [*measures.items(), *TERMS.items(), *(STUDY_TERMS.items() if data.about else ())]
 
 
+def _goal_of(data: ComparedCases) -> Figure:
+    """Return the figure that the rows of a comparison of a study are ordered by: the wait, if it is measured."""
+    return next((one for one in data.measures if one == WAIT), data.first)
+
+
 def _words(data: ComparedCases, links: Sequence[str] = ()) -> Section:
     notes = ["summary.csv has the mean and the standard deviation of every metric."] if links else []
-    return Section("words", "What the words mean", notes, facts=_meanings(data), links=links)
+    return Section("words", "What the words mean", notes, facts=_meanings(data), links=links, folded=True)
 
 
-def _reading_notes(data: ComparedCases) -> list[str]:
-    """Return notes on the table of cases."""
+def _reading_notes(data: ComparedCases, tables: Sequence[PageTable]) -> list[str]:
+    """Return notes on tables of cases."""
     notes = []
     if len(data.labels) > 1:
         over = "" if data.about else f" over {data.samples} {data.units}"
         several = f" ± its standard error{over}" if data.samples > 1 else ""
-        notes.append(f"Small numbers: difference to “{data.reference}”{several}.")
+        notes.append(f"Small numbers: difference to “{data.reference}”{several}. Rows are in the order of the goal.")
     if data.samples > 1:
         notes.append("~: no more than chance (95 %, Student's t).")
-    which = f"{'keep to the envelope' if data.capped else 'ran everywhere'} and finish at least {percent(ENOUGH)} of "
-    which += "the jobs, and of the work, that the best of them does"
-    return [*notes, f"Green: the best of the cases that {which}. A click on a heading sorts."]
+    if any(cell.best for table in tables for _, cells in table.rows for cell in cells):
+        which = f"{'keep to the envelope' if data.capped else 'ran everywhere'} and finish at least {percent(ENOUGH)} "
+        notes.append(f"Green: best of the cases that {which}of the jobs, and of the work, of the best of them.")
+    return [" ".join([*notes, "A click on a heading sorts."])]
 
 
 def _wait_notes(data: ComparedCases) -> list[str]:
     """Return notes on the tables of groups."""
     return [
-        f"In the row of “{data.reference}”: mean wait and slowdown at full speed of its finished jobs. In the other "
-        "rows: what is added to these, on average over the jobs that finish in both; and the share of jobs that do not "
-        f"finish.{' The first seed.' if data.samples > 1 and data.unit == 'seed' else ''}"
+        f"The row of “{data.reference}” has the mean wait of its finished jobs, the others what they add to it, over "
+        "the jobs that finish in both, and the share of jobs that do not finish."
+        f"{' The first seed.' if data.samples > 1 and data.unit == 'seed' else ''}"
     ]
 
 

@@ -7,16 +7,19 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, count
+from statistics import median_high
 
 from batwatt.results.compared import Difference
 from batwatt.results.figures import Figure
 from batwatt.units import DAY_S, HOUR_S
 
-NOTHING = "–"
+NOTHING, ZERO = "–", "±0"
 MOST_NAMES = 12
 """Most names of a list; of more it has the first ones, and the number of the others."""
 TIMES = ((2.0 * DAY_S, DAY_S, "days"), (HOUR_S, HOUR_S, "h"), (120.0, 60.0, "min"), (0.0, 1.0, "s"))
 """Units of times: least time in s, length in s, name."""
+SMALL = 0.1
+"""Part of the unit of a column below which a time has its own unit."""
 
 
 def digits(value: float, whole: bool = False) -> int:
@@ -33,7 +36,7 @@ def plain(value: float, decimals: int | None = None, *, sign: bool = False) -> s
         return NOTHING
     text = f"{value:{'+' if sign else ''},.{digits(value) if decimals is None else decimals}f}"
     if not any(digit in text for digit in "123456789"):
-        return "±0" if sign else "0"
+        return ZERO if sign else "0"
     return text.replace("-", "−")
 
 
@@ -52,7 +55,8 @@ def duration(seconds: float, *, sign: bool = False) -> str:
 
 def percent(share: float, figures: int = 3) -> str:
     """Return a share in %, with some significant digits."""
-    return f"{100.0 * share:.{figures}g} %"
+    text = f"{100.0 * share:.{figures}g}"
+    return f"{100.0 * share:.0f} %" if "e+" in text else f"{text} %"
 
 
 def number(measure: Figure, value: float) -> str:
@@ -80,12 +84,24 @@ def signed(measure: Figure, difference: Difference) -> str:
 
 
 def in_suitable_unit(measure: Figure, values: Iterable[float]) -> Figure:
-    """Return a measure with one unit for several values: times in that of the largest."""
+    """Return a measure with one unit for several values: times in that of the median."""
     sizes = [abs(value) for value in values if math.isfinite(value)]
     if not measure.name.endswith("_s") or not sizes:
         return measure
-    size, unit = time_unit(max(sizes))
+    size, unit = time_unit(median_high(sizes))
     return replace(measure, factor=1.0 / size, display=unit)
+
+
+def own_unit(measure: Figure, value: float) -> Figure:
+    """Return a measure, with another unit for a time below `SMALL` of its unit."""
+    if not measure.name.endswith("_s") or not 0.0 < abs(value * measure.factor) < SMALL:
+        return measure
+    return in_suitable_unit(measure, [value])
+
+
+def assumed(core_w: float) -> str:
+    """Return the power that machines without watts are taken to have."""
+    return f"assumes {core_w:g} W a core"
 
 
 def jobs(count: float) -> str:

@@ -20,7 +20,18 @@ from batwatt.report.cases import (
     ComparedCases,
     lost_jobs,
 )
-from batwatt.report.texts import amount, count_of, duration, in_suitable_unit, listed, number, percent, plain, quoted
+from batwatt.report.texts import (
+    amount,
+    assumed,
+    count_of,
+    duration,
+    in_suitable_unit,
+    listed,
+    number,
+    percent,
+    plain,
+    quoted,
+)
 from batwatt.results.compared import GOALS
 from batwatt.results.figures import FIGURES, MONEY, Figure
 from batwatt.results.rejections import rejections_text
@@ -71,6 +82,8 @@ class Verdict:
     rival: str | None = None
     reference: str | None = None
     """Without a case that keeps to the envelope the nearest one."""
+    recorded: str | None = None
+    """Case that starts the jobs as recorded, if it is none of these."""
     within: Sequence[str] = ()
     """Cases that keep to the envelope."""
     rated: Sequence[str] = ()
@@ -130,7 +143,7 @@ def verdict_of(data: ComparedCases, goal: str = "wait") -> Verdict:
     )  # fmt: skip
     if not ranked:
         nearest = None if data.within else min(data.labels, key=data.above_share)
-        return _weighed(replace(verdict, reference=nearest), data)
+        return _weighed(replace(verdict, reference=nearest, recorded=_recorded(data, nearest)), data)
     winner, *others = ranked
     rival = min(others, key=lambda label: _least(data.value(other, label)), default=None)
     trades = rival is not None and data.value(other, rival) <= (1.0 - BETTER) * data.value(other, winner)
@@ -147,14 +160,16 @@ def verdict_of(data: ComparedCases, goal: str = "wait") -> Verdict:
         situation = "loses jobs"
     if not trades:
         rival = next(iter(others), None)
-    verdict = replace(
-        verdict,
-        situation=situation,
-        winner=winner,
-        rival=rival,
-        reference=None if reference == rival or situation == "same" else reference,
-    )
+    reference = None if reference == rival or situation == "same" else reference
+    recorded = _recorded(data, winner, rival, reference)
+    verdict = replace(verdict, situation=situation, winner=winner, rival=rival, reference=reference, recorded=recorded)
     return _weighed(verdict, data)
+
+
+def _recorded(data: ComparedCases, *others: str | None) -> str | None:
+    """Return the first case that starts the jobs as recorded and is none of the others."""
+    replays = (label for label in data.labels if data.cases[label].scheduler == "replay")
+    return next((label for label in replays if label not in others), None)
 
 
 def _ranked(data: ComparedCases, first: Figure) -> list[str]:
@@ -188,7 +203,7 @@ def _weighed(verdict: Verdict, data: ComparedCases) -> Verdict:
     """Return a verdict with the values of its cases, their ratios to the winner, and the caveat."""
     winner, first, other = verdict.winner, verdict.first, verdict.other
     named = [label for label in (winner, verdict.rival, verdict.reference) if label is not None]
-    labels = list(dict.fromkeys([*named, *verdict.within]))
+    labels = list(dict.fromkeys([*named, *filter(None, [verdict.recorded]), *verdict.within]))
     figures = [figure for figure in dict.fromkeys((first, other, SLOWDOWN, END, ABOVE, FINISHED, WORK))
                if figure.name in data.means]  # fmt: skip
     values = {label: {figure.name: data.value(figure, label) for figure in figures} for label in labels}
@@ -221,10 +236,11 @@ def _may_be_chance(data: ComparedCases, figure: Figure, label: str, winner: str,
         difference = data.difference(figure, label, winner)
         return difference.error > 0.0 and not difference.counts
     low, high = BAND_OF_POWER if figure.name in OF_POWER else BAND
-    return figure.name in PHRASES and low <= ratio <= high and not _same(figure, ratio)
+    return figure.name in PHRASES and low <= ratio <= high and not same(figure, ratio)
 
 
-def _same(figure: Figure, ratio: float) -> bool:
+def same(figure: Figure, ratio: float) -> bool:
+    """Return whether a ratio of a figure is no difference to a reader."""
     return abs(ratio - 1.0) <= (0.01 if figure.name in OF_POWER else 0.02)
 
 
@@ -244,6 +260,8 @@ def _caveats(verdict: Verdict, data: ComparedCases, labels: Sequence[str]) -> It
             yield f"~ is no more than chance in {verdict.samples} (95 %, Student's t)."
         else:
             yield f"One run per case: ~ may be chance; {argument('samples', 5)} gives standard errors."
+    if data.assumed_w is not None:
+        yield f"Energy {assumed(data.assumed_w)}."
 
 
 def sentences(verdict: Verdict) -> tuple[str, str]:
@@ -329,19 +347,19 @@ def _run(verdict: Verdict, winner: str) -> str:
 def _near(verdict: Verdict, label: str) -> str:
     """Return the goal's ratio of a case that cannot be distinguished from the winner; empty for others."""
     ratio = verdict.ratios[label][verdict.first.name]
-    if _same(verdict.first, ratio):
+    if same(verdict.first, ratio):
         return "the same"
     return f"~{plain(ratio)} times" if verdict.first.name in verdict.chance[label] else ""
 
 
 def _predicate(verdict: Verdict, figure: Figure, label: str) -> str:
     """Return a figure of a case relative to that of the winner."""
-    ratio, (_, times, same, value) = verdict.ratios[label].get(figure.name, math.nan), PHRASES[figure.name]
+    ratio, (_, times, equal, value) = verdict.ratios[label].get(figure.name, math.nan), PHRASES[figure.name]
     if not math.isfinite(ratio):
         number_of = verdict.values[label].get(figure.name, math.nan)
         return value.format(amount(figure, number_of)) if number_of == number_of else ""
-    if _same(figure, ratio):
-        return same
+    if same(figure, ratio):
+        return equal
     mark = "~" if figure.name in verdict.chance[label] else ""
     return times.format(f"{mark}{plain(ratio)}")
 
@@ -352,7 +370,7 @@ def _rival_clause(verdict: Verdict, rival: str) -> str:
     parts = list(filter(None, (_predicate(verdict, figure, rival) for figure in (first, other))))
     if ratios.get(other.name, math.nan) <= 1.0 - BETTER:
         parts.reverse()
-    elif _same(other, ratios.get(other.name, math.nan)):
+    elif same(other, ratios.get(other.name, math.nan)):
         parts = [f"{parts[0]} with the same {other.title.removeprefix('mean ')}"]
     slowdown, end = (ratios.get(figure.name, math.nan) for figure in (SLOWDOWN, END))
     if first != SLOWDOWN and math.isfinite(slowdown) and not 1.0 / STEEPER < slowdown < STEEPER:

@@ -328,7 +328,7 @@ def draw_power(
         within_w = bins.power_w - above_w
         axes.stairs(within_w / KW, edges, fill=True, color=POWER, alpha=0.3, linewidth=0.0, zorder=2)
         areas = [
-            ("least to largest power", POWER, bins.low_w, bins.high_w, 0.25),
+            ("least to largest", POWER, bins.low_w, bins.high_w, 0.25),
             ("above the envelope", VIOLATION, within_w, bins.power_w, 0.6),
             ("unused", UNUSED, bins.power_w, bins.power_w + bins.unused_w, 0.35),
         ]

@@ -66,6 +66,12 @@ class ComparedRuns:
         return MachinePower.of(self.hosts)
 
     @property
+    def assumed_w(self) -> float | None:
+        """Power of a core in W that machines without watts are taken to have; None if they have watts."""
+        spec = self.platform
+        return spec.core_w if isinstance(spec, MachineSpec) and spec.core_w == MachineSpec.core_w else None
+
+    @property
     def tasks(self) -> list[RunTask]:
         """All runs; a case without random numbers runs once in each window."""
         windows = range(1, len(self.samples) + 1)
