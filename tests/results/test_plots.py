@@ -26,7 +26,6 @@ MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 def picture(path, trace=TRACE):
     """The file of a picture of a run."""
 
-
     def figure():
         made = new_figure(7.2, 2.4)
         power_axes(made.add_subplot(), "FF [$x_1$] <HFLD> & co", trace, ENVELOPE)
