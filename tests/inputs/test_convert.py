@@ -260,7 +260,7 @@ def test_the_format_comes_from_the_name_or_the_option(tmp_path: Path, swf: Path)
         (tmp_path / "absent.swf", {}, "cannot be read"),
         (swf, {"format": "xls"}, "no trace format 'xls'"),
         (swf, {"unit": "h"}, "seconds"),
-        (tmp_path / "a.csv", {"unit": "min"}, "no unit of time 'min'"),
+        (tmp_path / "a.csv", {"unit": "day"}, "no unit of time 'day'"),
     ):
         assert message in refusal(convert_file, path, **options)
     assert convert_file(written(tmp_path, SWF, "trace.txt"), format="swf") == convert_file(swf)

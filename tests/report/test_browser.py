@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from batwatt import compare
 from batwatt.results.figures import FIGURES
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not looked at")
@@ -123,22 +124,30 @@ def test_mouse_and_keyboard_show_meanings_and_values(page):
 
 
 COLUMNS = """
-const table = document.querySelector("#means-workloads table");
-const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
-return heads.filter((head) => head.getBoundingClientRect().width > 0).length
+const [bar] = [...document.querySelectorAll(".columns")].filter((bar) => !bar.querySelector("button").hidden);
+const heads = [...bar.parentElement.querySelectorAll("thead tr:last-child th")];
+const seen = () => heads.filter((head) => head.getBoundingClientRect().width > 0).length;
+const before = seen();
+const text = bar.querySelector("button").textContent;
+bar.querySelector("button").click();
+return [before, seen(), heads.length, text, bar.querySelector("button").textContent]
 """
+"""Columns that are seen before and after a click on the first button, all of them, and both texts of the button."""
 
 
-def test_more_columns_on_a_click(page):
-    """On a phone four figures of five are in the table, until the reader wants the others."""
-    page.size(1280)
-    assert page.script(COLUMNS) == 5 and page.script("return document.querySelector('.columns button').hidden")
-    page.size(390)
-    button = "document.querySelector('#means-workloads .columns button')"
-    assert page.script(f"return {button} === null || {button}.hidden")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_more_columns_on_a_click(browser, tmp_path, width):
+    cases = ["as today", "powercap response=hfld", "powercap response=frugal"]
+    envelope = "power_profiles/profile3.csv"
+    result = compare("platforms/grid5000.xml", "workloads/google-288-00.json", envelope=envelope, cases=cases)
+    result.save(tmp_path / "all")
+    page = Seen(browser, tmp_path / "all.html")
+    page.size(width)
+    few, more, every, text, again = page.script(COLUMNS)
+    assert few < more == every and text == f"{every - few} more columns" and again == "fewer columns"
+    page.driver.refresh()
     hint = page.script("return [...document.querySelectorAll('.columns span')].map((hint) => hint.textContent)")
-    cut = page.script("return [...document.querySelectorAll('.wide')].map((box) => box.matches('.cut'))")
-    assert [bool(text) for text in hint] == cut[: len(hint)] and all(text.endswith(" →") for text in hint if text)
+    assert all(text.endswith(" →") for text in hint if text)
 
 
 OUTSIDE = """

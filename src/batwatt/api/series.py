@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, remark
 from batwatt.model.signal import UNSTATED, factor_to, parse_date_s, unit_in
 from batwatt.model.timeline import DEFAULT_STEP_S, MACHINES, Timeline, bounded
 from batwatt.model.work import Array
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from batwatt.inputs.source import Quantity
+
+_log = logging.getLogger(__name__)
 
 
 def series_or(name: str, value: Any, quantity: Quantity | None = None) -> Any:
@@ -45,6 +48,8 @@ def series_or(name: str, value: Any, quantity: Quantity | None = None) -> Any:
             raise InputError(name, f"is a series in {rows.unit}, not in machines", "give numbers of machines")
         return bounded(rows, name)
     factor, unit = factor_to(quantity, rows.unit, max(rows.values), name)
+    if factor != 1.0:
+        remark(_log, "%s", f"{rows.source}: its values, to {max(rows.values):g}, are read in {rows.unit}")
     return bounded(rows if factor == 1.0 else rows.of(rows.array * factor, unit), name)
 
 

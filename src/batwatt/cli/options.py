@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from batwatt.model.signal import Window
     from batwatt.model.timeline import Timeline
 
-UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
+UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "minutes": "min", "min": "min", "hours": "h", "h": "h"}
 """Values of the key `unit`."""
 _Name = TypeVar("_Name", bound=str)
 
@@ -178,7 +178,7 @@ class JobFiles:
             values |= own
         unit = values.pop("unit", "s")
         if unit not in UNITS:
-            raise UnknownNameError("unit", "unit of time", unit, ("s", "h"), "Give one of these.")
+            raise UnknownNameError("unit", "unit of time", unit, ("s", "min", "h"), "Give one of these.")
         if (fields := values.get("fields")) is not None:
             fields = next(iter(read_text(fields[1:]).splitlines()), "") if fields.startswith("@") else fields
             if not fields.strip():

@@ -52,8 +52,8 @@ Numbers = npt.NDArray[np.float64]
 Texts = npt.NDArray[np.object_]
 Rows = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 Cells = Sequence[object] | npt.NDArray[Any]
-TimeUnit = Literal["s", "h", "seconds", "hours"]
-SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 3600.0}
+TimeUnit = Literal["s", "min", "h", "seconds", "minutes", "hours"]
+SECONDS: dict[str, float] = {"s": 1.0, "min": 60.0, "h": 3600.0, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
 """Seconds of each unit of time of a job CSV."""
 
 SUBMISSION, HOSTS = "submission_time_s", "hosts"
@@ -311,7 +311,9 @@ def _numbers(cells: Cells, own: str, raw: Jobs, unit_s: float) -> Numbers:
             try:
                 values[row] = math.nan if _lacks(cell) else plain_number(cell)
             except ValueError as error:
-                raise InputError(raw.place(row), f"{own}: {error}", "write a finite number") from None
+                dates = {"date": "s, or dates as 2024-07-01T13:00", "time": "s, or the unit of unit="}
+                hint = f"write {dates[column.type]}" if column.type in dates else "write a finite number"
+                raise InputError(raw.place(row), f"{own}: {error}", hint) from None
     empty = np.isnan(values)
     # a date before 1970 is < 0
     bounds = "finite" if column.type == "date" and raw.origin_s == 0.0 else column.bounds
@@ -617,11 +619,13 @@ def _place_of(own: str) -> int:
 
 
 def _cells_of(column: pd.Series[Any]) -> Cells:
-    """Return the cells of a column as numbers or objects of Python: None if missing, dates as texts."""
+    """Return the cells of a column as numbers or objects of Python: None if missing, dates as texts, spans in s."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy()
     cells = []
     for cell, missing in zip(column, column.isna(), strict=True):
         plain = cell.tolist() if type(cell).__module__ == "numpy" else cell
+        if hasattr(plain, "total_seconds"):
+            plain = plain.total_seconds()
         cells.append(None if missing else plain.isoformat() if hasattr(plain, "isoformat") else plain)
     return cells

@@ -92,7 +92,7 @@ class RunSpec:
     events: Path | None = _input("External events of Batsim, one JSON object a line.", default=None)
     hosts: HostChoice = _input("Hosts of a platform file that run jobs.", default=HostChoice())
     window: Window | None = _input("Run only the jobs of this window of the workload, s; measure there.", default=None)
-    length_unit: TimeUnit = _input("Unit of the times of a CSV workload: seconds or hours.", default="s")
+    length_unit: TimeUnit = _input("Unit of the times of a CSV workload: s, min or h.", default="s")
     log: LogOptions = _input("Time that is 0 s, and columns of a log.", default_factory=_usual_log)
     long_s: float = _input("Length in s above which jobs are long, also in figures by class.", default=LONG_S)
     delays_to_flops: bool | Literal["nominal"] | None = _input(
