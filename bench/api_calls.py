@@ -113,7 +113,7 @@ def compare() -> None:
     _show(table, table._repr_html_(), table.table, table.jobs, table.summary, table.groups("user", "length"))
     assert table.verdict("energy").goal == "energy" and str(table.verdict())
     _show(table.errors, table.rejections, table.currency, table.remarks, table.save("out/c", by=["queue"]))
-    _show(table.envelope and table.envelope.values, table.front())
+    _show(table.envelope and table.envelope.values, table.front(), table.assumed_w)
     table.plot().figure.savefig("out/front.png")
     table.plot("power", case="lww").figure.savefig("out/case.png")
 

@@ -162,7 +162,7 @@ def test_jobs_without_a_length_are_counted(tmp_path: Path, name: str, caplog):
         ("use", "1.5", " must be in ]0, 1], got 1.5"),
         ("estimate", "inf", ": 'inf' is not a finite number"),
         ("checkpoint_s", "-1e-9", " must be >= 0, got -1e-9; leave it empty if it is unknown"),
-        ("start", "5 min", ": '5 min' is not a number; write a finite number"),
+        ("start", "5 min", ": '5 min' is not a number; write s, or dates as 2024-07-01T13:00"),
     ],
 )
 def test_bad_cells(tmp_path: Path, name, cell, message):
