@@ -253,10 +253,11 @@ class SlurmCommands:
         The mark goes last: without it a job that is still on hold would be lost.
         """
         errors = self._each([job for job in jobs if _restored(job)], lambda job: ("update", *_restored(job)))
-        freed = [job for job in jobs if release and job.waiting and job.number not in errors]
+        rest = [job for job in jobs if job.number not in errors]
+        freed = [job for job in rest if release and job.waiting]
         # Slurm delays what was put back by two minutes
         self._each([job for job in freed if job.restarts], lambda job: ("update", "starttime=now"))
-        errors |= self.confirm([job for job in jobs if job.number not in errors and job not in freed])
+        errors |= self.confirm([job for job in rest if not (release and job.waiting)])
         for turn in in_turns(freed, 2 * self.portion):
             # a job that begins and ends before the mark is cleared keeps it
             errors |= self._each(turn, lambda job: ("release",), name="")
@@ -289,7 +290,8 @@ class SlurmCommands:
             groups.setdefault(words_of(job), []).append(job.number)
         for words, numbers in groups.items():
             if not any(word.startswith(_OF_ONE) for word in words):
-                whole = [array for array, tasks in self._arrays.items() if tasks <= set(numbers)]
+                changed = set(numbers)
+                whole = [array for array, tasks in self._arrays.items() if tasks <= changed]
                 tasks = set().union(*(self._arrays[array] for array in whole))
                 groups[words] = [*whole, *(number for number in numbers if number not in tasks)]
 

@@ -25,7 +25,7 @@ from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, SessionClock, SessionSpec, stop_reason
 from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError, Twin, purpose
 from batwatt.slurm.presence import ClusterLock, OtherSessionError, Presence
-from batwatt.slurm.snapshot import HELD_BY_USER, Handover
+from batwatt.slurm.snapshot import HELD_BY_USER, Handover, SlurmJob
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -238,9 +238,10 @@ def release(slurm: SlurmCommands, limit_s: float, tracked: Iterable[str] = ()) -
                 # the nodes first, in one command: there may be thousands of jobs
                 slurm.switch("undrain", drained)
             # a job that its user has put on hold after its start stays so
-            held_back = [job for job in marked if job.started and job.reason == HELD_BY_USER]
-            ours = [job for job in marked if job.ours and job.waiting and job not in held_back]
-            errors = slurm.let_go([job for job in marked if job not in ours], release=False) | slurm.let_go(ours)
+            ours: dict[bool, list[SlurmJob]] = {True: [], False: []}
+            for job in marked:
+                ours[job.ours and job.waiting and not (job.started and job.reason == HELD_BY_USER)].append(job)
+            errors = slurm.let_go(ours[False], release=False) | slurm.let_go(ours[True])
             jobs.update(job.number for job in marked if job.number not in errors)
             nodes.update(drained)
             rest += "".join(f"; {error}" for error in list(errors.values())[:1])
