@@ -73,16 +73,19 @@ class Actions:
             job = snapshot.jobs.get(task.number)
             if job is not None and task.status in ("starting", "killing", "aside"):
                 self._begin(task.id, lambda task=task, job=job: self._job_safely(task, job))  # type: ignore[misc]
-        # that of a job about to be requeued is its mark again
-        killed = {task.number for task in self._book.present.values() if task.status == "killing"}
-        marked = [job for job in snapshot.jobs.values() if job.running and job.mark is not None]
-        self._begin("begun", lambda: self._confirm([job for job in marked if job.number not in killed]))
         self._begin("nodes", lambda: self._nodes(snapshot, own, spare_w))
         wait(self._running.values(), TURN_S)
         for key, future in list(self._running.items()):
             if future.done():
                 del self._running[key]
                 future.result()
+
+    def confirm(self, snapshot: Snapshot) -> None:
+        """Request the comments of before for jobs that have begun; once for each snapshot."""
+        # that of a job about to be requeued is its mark again
+        killed = {task.number for task in self._book.present.values() if task.status == "killing"}
+        marked = [job for job in snapshot.jobs.values() if job.running and job.mark is not None]
+        self._begin("begun", lambda: self._confirm([job for job in marked if job.number not in killed]))
 
     def _begin(self, key: str, call: Callable[[], None]) -> None:
         """Let a thread make a call, unless the call of before with this key is still under way."""

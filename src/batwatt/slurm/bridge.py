@@ -277,6 +277,7 @@ class Bridge:
             data = {"type": EVENT_TYPE, "timestamp": now_s, EVENT_VALUE: cap_w}
             events.append(ev.Notified(now_s, EVENT_TYPE, data))
         self.snapshot, self._cap_w = snapshot, cap_w
+        self.actions.confirm(snapshot)
         self._act(snapshot)
         self._measure(now_s, snapshot, cap_w)
         self.polls, self.polled_s = self.polls + 1, snapshot.time_s
@@ -378,7 +379,9 @@ class Bridge:
         if not jobs:
             return []
         purpose.set("announce")
-        names, excluded = {host.name for host in self.book.platform.hosts}, self.machine.excluded()
+        names = {host.name for host in self.book.platform.hosts}
+        # a job that is left for another demand is looked at in each poll
+        excluded = self.machine.excluded() if any(not job.demand for job in jobs) else {}
         mine, tired = [], []
         for job in jobs:
             without = sorted(excluded.get(job.number, set()) & names)
