@@ -22,19 +22,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+
+from slurm_session import Session
+from toy_cluster import SERVERS, ToyCluster
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "helpers"))
-
-from slurm_session import Session  # noqa: E402
-from toy_cluster import SERVERS, ToyCluster  # noqa: E402
-
 NODES = 8
 GRES = "NodeName=n4 Name=gpu File=/dev/null\n"
 COLUMNS = (
     "JobArrayID", "State", "Reason", "PriorityLong", "ReqNodes", "NumNodes", "RestartCnt", "NodeList", "admin_comment"
 )  # fmt: skip
 DAEMON_LIMIT_S = 330.0
-"""Longest time of an end, in s: systemd kills a service after 90 s."""
+"""Longest time of an end, in s: a session waits up to 300 s for Slurm."""
 
 
 def wait(condition: Callable[[], object], limit_s: float, pause_s: float = 0.1) -> bool:

@@ -279,7 +279,7 @@ def test_bytes_that_are_no_frames_do_not_hold_the_scheduler_up():
     [("0123456789abcdef", None), ("another secret!!", "has another token, or none"), (None, "silent|token")],
 )
 def test_a_scheduler_has_to_have_the_token(theirs, words):
-    """Whoever listens first commands the engine's side, so it sends nothing to a side without the secret."""
+    """The side that listens first commands the engine, which sends nothing to one without the secret."""
     received = []
 
     def play(socket):

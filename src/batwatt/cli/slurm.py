@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -284,19 +284,23 @@ def run_command(
             show_account(session.account.records())
 
 
+class _Lines(logging.Formatter):
+    """Lines with date and level, or as journald reads them (sd-daemon)."""
+
+    levels: ClassVar = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4}
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a message."""
+        text = message(record.getMessage())
+        if os.environ.get("JOURNAL_STREAM"):
+            return f"<{self.levels.get(record.levelno, 3)}>{text}"
+        return f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(record.created))} {record.levelname} {text}"
+
+
 def log_at_once() -> None:
-    """Write each message to stderr when it comes: with date and level, or as journald reads them (sd-daemon)."""
+    """Write each message to stderr when it comes."""
     handler = logging.StreamHandler(sys.stderr)
-    levels = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3}
-    to_journal = bool(os.environ.get("JOURNAL_STREAM"))
-
-    def line(record: logging.LogRecord) -> str:
-        if to_journal:
-            return f"<{levels.get(record.levelno, 3)}>{message(record.getMessage())}"
-        date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
-        return f"{date} {record.levelname} {message(record.getMessage())}"
-
-    handler.format = line  # type: ignore[method-assign]
+    handler.setFormatter(_Lines())
     logging.basicConfig(level=manners.level, handlers=[handler], force=True)
 
 
@@ -326,9 +330,10 @@ def status_command(
 
     Example: batwatt slurm status -e /var/lib/batwatt/green
     """
+    from batwatt.results.run_files import file_of
     from batwatt.results.tables import TableColumn
 
-    path = export.with_name(f"{export.name}_status.json")
+    path = file_of(export, "status", ".json")
     try:
         status = json.loads(path.read_text(encoding="utf-8"))
         poll_s, state, rows = status["last_poll_s"], status["state"], dict(status)

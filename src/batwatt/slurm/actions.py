@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from batwatt.errors import InputError
@@ -72,7 +73,7 @@ class Actions:
         for task in list(self._book.present.values()):
             job = snapshot.jobs.get(task.number)
             if job is not None and task.status in ("starting", "killing", "aside"):
-                self._begin(task.id, lambda task=task, job=job: self._job_safely(task, job))  # type: ignore[misc]
+                self._begin(task.id, partial(self._job_safely, task, job))
         self._begin("nodes", lambda: self._nodes(snapshot, own, spare_w))
         wait(self._running.values(), TURN_S)
         for key, future in list(self._running.items()):

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from batwatt.inputs.batch_logs import duration_s
 from batwatt.inputs.servers import expand
@@ -41,6 +41,9 @@ BUSY = ("allocated", "mixed", "completing")
 _BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
 
 
+MarkState = Literal["held", "started", "left"]
+
+
 @dataclass(frozen=True)
 class Handover:
     """Mark of the jobs that are handed over: the name of a partition or of a QOS."""
@@ -60,7 +63,7 @@ class Mark:
     `nodes`: the range of nodes that the job was submitted with, where it had one; `before`: the comment before.
     """
 
-    state: Literal["held", "started", "left"]
+    state: MarkState
     why: str = ""
     nodes: str = ""
     before: str = ""
@@ -69,7 +72,9 @@ class Mark:
     def of(cls, comment: str) -> Mark | None:
         """Return the mark in an administrator's comment; None without one."""
         match = _MARK.fullmatch(comment)
-        return None if match is None else cls(match[1], match[2] or "", match[3] or "", match[4] or "")  # type: ignore[arg-type]
+        if match is None:
+            return None
+        return cls(cast(MarkState, match[1]), match[2] or "", match[3] or "", match[4] or "")
 
     def __str__(self) -> str:
         why = " " + re.sub(r"[\[\]\s\0]+", " ", self.why).strip() if self.why else ""
@@ -163,7 +168,7 @@ class SlurmJob:
         later = self.depends or self.reason.startswith(LATER) or (self.begin_s > now_s and self.restarts == 0)
         return self.waiting and not later
 
-    def marked(self, state: Literal["held", "started", "left"], why: str = "") -> str:
+    def marked(self, state: MarkState, why: str = "") -> str:
         """Return the comment that marks the job, with what its present one holds."""
         mark = self.mark or Mark("held", nodes=self.range, before=self.comment)
         return str(replace(mark, state=state, why=why))
