@@ -189,7 +189,7 @@ class Reward:
     @property
     def sign(self) -> float:
         """1 for a figure of which more is better, else -1."""
-        return 1.0 if self.figure.better == "higher" else -1.0
+        return -self.figure.sign
 
     @property
     def meaning(self) -> str:

@@ -150,8 +150,7 @@ class ComparedCases:
 
     def ordered(self, measure: Figure, begin: Sequence[str] = ()) -> list[str]:
         """Return all cases: those of `begin`, the other rated ones and the others, each by a figure."""
-        sign = -1.0 if measure.better == "higher" else 1.0
-        costs = {label: sign * self.value(measure, label) for label in self.labels if label not in begin}
+        costs = {label: measure.sign * self.value(measure, label) for label in self.labels if label not in begin}
         places = {label: (label not in self.rated, math.inf if math.isnan(cost) else cost)
                   for label, cost in costs.items()}  # fmt: skip
         return [*begin, *sorted(places, key=places.__getitem__)]
@@ -194,10 +193,11 @@ class ComparedCases:
 
     def best(self, measure: Figure) -> list[str]:
         """Return the rated cases with the best value, several if they are equal to six digits."""
-        sign = -1.0 if measure.better == "higher" else 1.0
         # an energy of 1e-6 J counts as 0
         decimals = 3 if measure.unit == "J" else 9
-        costs = {label: float(f"{sign * round(self.value(measure, label), decimals):.6g}") for label in self.rated}
+        costs = {
+            label: float(f"{measure.sign * round(self.value(measure, label), decimals):.6g}") for label in self.rated
+        }
         costs = {label: cost for label, cost in costs.items() if cost == cost}
         return [label for label, cost in costs.items() if cost == min(costs.values())]
 
@@ -212,8 +212,7 @@ class ComparedCases:
 
     def costs(self, across: Figure, up: Figure) -> dict[str, tuple[float, float]]:
         """Return the pair of values that a front compares, of each case within the envelope; less is better."""
-        sign = -1.0 if up.better == "higher" else 1.0
-        pairs = {label: (self.value(across, label), sign * self.value(up, label)) for label in self.within}
+        pairs = {label: (self.value(across, label), up.sign * self.value(up, label)) for label in self.within}
         return {label: pair for label, pair in pairs.items() if pair[0] == pair[0] and pair[1] == pair[1]}
 
     def dominating(self, across: Figure, up: Figure) -> dict[str, list[str]]:

@@ -138,10 +138,7 @@ def figure_of(chart: Chart) -> Picture:
 def axes_of(chart: Chart, axes: Axes | None) -> Axes:
     """Draw a chart with a legend on axes, or on those of a new figure of pyplot, which a notebook shows."""
     with drawing.styled():
-        if axes is None:
-            from matplotlib import pyplot
-
-            axes = pyplot.subplots(figsize=(1.5 * PANEL_IN, 1.5 * HEIGHT_IN))[1]
+        axes = axes or drawing.new_axes(1.5 * PANEL_IN, 1.5 * HEIGHT_IN)
         draw_on(axes, chart)
         axes.set_title(chart.title, loc="left")
         axes.legend(frameon=False, fontsize=7.5)

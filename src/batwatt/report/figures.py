@@ -86,12 +86,12 @@ def front_chart(data: ComparedCases, n: int) -> Chart | None:
     upward = in_suitable_unit(up, [data.value(up, label) for label in labels]) if up.better == "lower" else up
     values = np.array([data.value(measure, label) for label in labels]) * across.factor
     axis, place = _axis(across.axis, values)
-    sign, costs = -1.0 if up.better == "higher" else 1.0, data.costs(measure, up)
+    costs = data.costs(measure, up)
     front = sorted({costs[label] for label, others in data.dominating(measure, up).items() if not others})
     series = []
     if len(front) > 1:
         xs, ys = np.array(front).T
-        line = place(xs * across.factor), sign * ys * upward.factor
+        line = place(xs * across.factor), up.sign * ys * upward.factor
         series.append(Marks("line", "Pareto front", *line, FRONT, dotted=True))
     for label, x in zip(labels, place(values), strict=True):
         share, y = data.above_share(label), data.value(up, label)

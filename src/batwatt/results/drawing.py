@@ -293,13 +293,17 @@ def _pieces(trace: PowerTrace, envelope: Timeline | None) -> CappedTrace:
     return compare(trace, Timeline((0.0,), (0.0,)) if envelope is None else envelope)
 
 
+def new_axes(width_in: float, height_in: float) -> Axes:
+    """Return the axes of a new figure of pyplot, which a notebook shows, of a size in inches."""
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=(width_in, height_in), layout="constrained")[1]
+
+
 def power_axes(axes: Axes | None, label: str, trace: PowerTrace, envelope: Timeline | None) -> Axes:
     """Draw the power of a run until its end, on axes or on those of a new figure of pyplot, which a notebook shows."""
     with styled():
-        if axes is None:
-            from matplotlib import pyplot
-
-            axes = pyplot.subplots(figsize=(WIDTH_IN, ALONE_IN), layout="constrained")[1]
+        axes = axes or new_axes(WIDTH_IN, ALONE_IN)
         draw_power(axes, trace, envelope, bin_edges([trace], envelope))
         axes.set_title(label, loc="left")
         axes.set(xlabel="time (h)", ylabel="power (kW)")

@@ -34,6 +34,11 @@ class Figure:
     parts: tuple[str, ...] = ()
 
     @property
+    def sign(self) -> float:
+        """Factor by which less is better: -1 where more is."""
+        return -1.0 if self.better == "higher" else 1.0
+
+    @property
     def whole(self) -> bool:
         """True if each value is a whole number."""
         return self.decimals == 0
