@@ -12,11 +12,15 @@ from typing import Any, Self
 from waiting import PATIENCE, wait_for
 
 
+def cap_of(path: Path, *rows: tuple[int, int], end: str = "\n") -> str:
+    """Write a cap in W by time in s; returns its path as text."""
+    path.write_text("time_s,power_w\n" + "\n".join(f"{time_s},{watts}" for time_s, watts in rows) + end)
+    return str(path)
+
+
 def cap_file(platform: Path, *rows: tuple[int, int]) -> str:
     """Write a cap in W by time in s beside a platform; returns its path."""
-    path = platform.parent / "watts.csv"
-    path.write_text("time_s,power_w\n" + "".join(f"{time_s},{watts}\n" for time_s, watts in rows))
-    return str(path)
+    return cap_of(platform.parent / "watts.csv", *rows)
 
 
 class Session:
