@@ -11,6 +11,7 @@ import json
 import os
 import threading
 import zlib
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -43,6 +44,9 @@ class Journal:
         self._most_bytes = most_bytes
         self._file: TextIO | None = None
         self._number = 0
+        """Number of the last line."""
+        self._length = 0
+        """Length in bytes of the whole lines that were read."""
         self._lock = threading.RLock()
 
     def begin(self, **values: Any) -> None:
@@ -60,10 +64,11 @@ class Journal:
 
     def resume(self) -> None:
         """Open the file for appending, without a line that a crash left half written. Raises InputError."""
-        text = self.path.read_bytes()
-        self._number = sum(1 for _ in self._rows())
+        if not self._length:
+            # `session` has not read it
+            deque(self._rows(), 0)
         self._file = open_own(self.path, "a")
-        self._file.truncate(text.rfind(b"\n") + 1)
+        self._file.truncate(self._length)
 
     @property
     def full(self) -> bool:
@@ -138,11 +143,14 @@ class Journal:
         if not self.path.exists():
             return
         refuse_device(self.path)
-        with self.path.open(encoding="utf-8", errors="replace") as file:
-            for number, line in enumerate(file, 1):
+        self._length = 0
+        with self.path.open("rb") as file:
+            for number, content in enumerate(file, 1):
+                line = content.decode(errors="replace")
                 # a crash may leave the last line half written
                 if not line.endswith("\n"):
                     continue
+                self._number, self._length = number, self._length + len(content)
                 text, _, checksum = line[:-3].rpartition(CHECKSUM)
                 text += "}"
                 if not text[1:] or checksum != f"{zlib.crc32(text.encode()):08x}":
