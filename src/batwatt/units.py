@@ -84,6 +84,13 @@ def number_text(value: Any) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
+def now_text(timespec: str = "seconds") -> str:
+    """Return the date now as text in UTC."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
 def date_text(date_s: float) -> str:
     """Return a date in s since 1970 as text in UTC, to the minute or as exactly as needed, at most to 1e-6 s."""
     # most commands show no date

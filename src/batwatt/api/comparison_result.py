@@ -164,7 +164,7 @@ class Comparison:
         else:
             label = case or next(iter(data.best(data.fronts[1][0])), None)
             charts = power_figure(data, label).charts
-            chart = charts[0] if charts and charts[0].title == (label or charts[0].title) else None
+            chart = next((one for one in charts if label in (None, one.title)), None)
         if chart is None:
             problem = f"there is no {kind} of {case!r} to draw" if case else f"no case has a {kind} to draw"
             raise InputError("plot", problem, "compare cases that finish jobs, on hosts with watts")

@@ -14,7 +14,6 @@ import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,16 +21,12 @@ from batwatt.batsim import batsim4
 from batwatt.batsim import events as ev
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import open_own, refuse_device
+from batwatt.units import now_text
 
 MOST_BYTES = 64 << 20
 """Length in bytes at which a journal goes on in a new file."""
 OLDER = 9
 """Number of older journals that are stored beside the present one, as PATH.1 (the last) to PATH.9."""
-
-
-def utc_text(timespec: str = "seconds") -> str:
-    """Return the date now, in UTC."""
-    return datetime.now(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 class Journal:
@@ -84,7 +79,7 @@ class Journal:
                 return
             # a line that a full disk does not take stays in the buffer, before the next one
             self._number += 1
-            text = json.dumps({"n": self._number, "time": utc_text("milliseconds"), "kind": kind, **values})
+            text = json.dumps({"n": self._number, "time": now_text("milliseconds"), "kind": kind, **values})
             try:
                 file.write(f'{text[:-1]}{CHECKSUM}{zlib.crc32(text.encode()):08x}"}}\n')
                 file.flush()

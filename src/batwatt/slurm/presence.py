@@ -17,13 +17,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from batwatt.batsim.journal import utc_text
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json, write_text
 from batwatt.slurm.account import Notices
 from batwatt.slurm.bridge import Bridge
 from batwatt.slurm.commands import SlurmCommands, SlurmError, SlurmSilentError
 from batwatt.slurm.snapshot import MARK
+from batwatt.units import now_text
 
 _log = logging.getLogger(__name__)
 BEAT_S = 60.0
@@ -93,7 +93,7 @@ class ClusterLock:
         return ""
 
     def _mark(self) -> None:
-        text = f"{MARK} {self._host} {self._slurm.handover} {utc_text()}"
+        text = f"{MARK} {self._host} {self._slurm.handover} {now_text()}"
         before = self._before().items()
         self._slurm.comment_nodes({name: text + (f" [was {comment}]" if comment else "") for name, comment in before})
         self._next_s = time.monotonic() + BEAT_S
@@ -170,7 +170,7 @@ class Presence:
     def end(self, state: str) -> None:
         """Tell that the session ends, or has ended."""
         with suppress(OSError, ValueError, BatwattError):
-            self._write({**json.loads(self.path.read_text(encoding="utf-8")), "state": state, "time": utc_text()})
+            self._write({**json.loads(self.path.read_text(encoding="utf-8")), "state": state, "time": now_text()})
         self.notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=600000000\n")
 
     def status(self, bridge: Bridge) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Presence:
         return {
             "session": self.about,
             "state": "running" if snapshot is not None else "waiting for Slurm",
-            "time": utc_text(),
+            "time": now_text(),
             "last_poll_s": None if math.isnan(bridge.polled_s) else bridge.polled_s,
             "poll_s": bridge.polling_s / max(1, bridge.polls),
             "cap_w": account.cap_w,

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -30,6 +29,7 @@ from batwatt.results.power import PowerTrace
 from batwatt.studies.cells import BOUNDS, KEPT, CellOutcome
 from batwatt.studies.grid import InputFile
 from batwatt.studies.spec import canonical
+from batwatt.units import now_text
 
 COPY, ORIGIN, TABLE, LOG = "study.yaml", "origin.json", "table.parquet", "study.log"
 LOCK, INPUTS = ".lock", "inputs"
@@ -201,7 +201,7 @@ class Store:
 
     def log(self, *lines: str) -> None:
         """Append lines with the date to the log."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = now_text()
         with self._writing(self.folder / LOG), open_own(self.folder / LOG, "a") as out:
             out.writelines(f"{now} {printable(line)}\n" for line in lines)
 
